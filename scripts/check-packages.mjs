@@ -15,7 +15,6 @@ const FRAMEWORKS = {
   'headgate/next': 'next',
   'headgate/nest': '@nestjs',
   'headgate/trpc': '@trpc',
-  'headgate/opentelemetry': '@opentelemetry',
 }
 
 /** Resolves to 0 if all packages are sound, else to 1; the reasons are printed on the way. */

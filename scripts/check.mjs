@@ -10,6 +10,7 @@ const STEPS = [
   ['types of the sources', () => node(bin('typescript/bin/tsc'), '-b')],
   ['types of the tests', () => node(bin('typescript/bin/tsc'), '-p', 'tsconfig.test.json', '--noEmit')],
   ['types of the bench', () => node(bin('typescript/bin/tsc'), '-p', 'bench', '--noEmit')],
+  ['the API report', () => node('scripts/api-report.mjs', '--check')],
   ['format and lint', () => node(bin('@biomejs/biome/bin/biome'), 'check', '--error-on-warnings', '.')],
   ['unused files, exports and dependencies', () => node(bin('knip/bin/knip.js'), '--no-progress')],
   ['packages as they are published', checkPackages],

@@ -1,13 +1,8 @@
 import { createServer } from 'node:http'
 import { fileURLToPath } from 'node:url'
-import {
-  createClientAddress,
-  createLimiter,
-  decisionHeaders,
-  decisionProblem,
-  limitedAddress,
-} from 'headgate'
+import { createLimiter, decisionHeaders, decisionProblem } from 'headgate'
 import { watchConfig } from 'headgate/config'
+import { createClientAddress, limitedAddress } from 'headgate/identify'
 
 const file = fileURLToPath(new URL('headgate.yaml', import.meta.url))
 

@@ -1,4 +1,5 @@
-import { createClientAddress, createLimiter, slidingWindowLog, tokenBucket } from 'headgate'
+import { createLimiter, slidingWindowLog, tokenBucket } from 'headgate'
+import { createClientAddress } from 'headgate/identify'
 
 // Next.js may load this module more than once in a process. With limits in Redis that does not matter.
 globalThis.exampleLimiter ??= createLimiter({

@@ -1,2 +1,2 @@
-export type { RateLimitStore, RateLimitStoreOptions } from './adapters/express-rate-limit.js'
+export type { RateLimitStoreOptions } from './adapters/express-rate-limit.js'
 export { rateLimitStore } from './adapters/express-rate-limit.js'

@@ -1,2 +1,2 @@
-export type { FastifyOptions, RouteLimit } from './adapters/fastify.js'
+export type { FastifyOptions } from './adapters/fastify.js'
 export { RateLimitError, rateLimit } from './adapters/fastify.js'

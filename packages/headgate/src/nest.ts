@@ -1,4 +1,4 @@
-export type { AsyncNestOptions, NestOptions } from './adapters/nest.js'
+export type { NestOptions } from './adapters/nest.js'
 export {
   RateLimit,
   RateLimitException,

@@ -1,5 +1,4 @@
-export type { InlineLimit } from './adapters/inline-limit.js'
 export type { NextOptions } from './adapters/next.js'
 export { isStaticAsset, rateLimit, withRateLimit } from './adapters/next.js'
-export type { ActionCall, ActionOptions } from './adapters/next-action.js'
+export type { ActionOptions } from './adapters/next-action.js'
 export { limitAction } from './adapters/next-action.js'

@@ -1,3 +1,3 @@
-export { drain, endUnread, MAX_DRAINED_BYTES } from './adapters/node.js'
-export type { NodeHttpOptions, NodeLimit } from './adapters/node-http.js'
+export { endUnread } from './adapters/node.js'
+export type { NodeHttpOptions } from './adapters/node-http.js'
 export { endSocket, rateLimit } from './adapters/node-http.js'

@@ -1,2 +1,2 @@
-export type { ProcedureCall, TrpcMiddleware, TrpcOptions } from './adapters/trpc.js'
+export type { TrpcOptions } from './adapters/trpc.js'
 export { RateLimitError, rateLimit, rateLimitHeaders, rateLimitOf } from './adapters/trpc.js'

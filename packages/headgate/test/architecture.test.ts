@@ -70,7 +70,6 @@ const STAGES: Readonly<Record<string, Row>> = {
     holds: 'the metrics and spans of OpenTelemetry',
     may: ['errors', 'observe'],
     types: ['decision'],
-    packages: ['@opentelemetry/api'],
   },
   // It is handed a store; the only one it knows is the embedded default.
   limiter: {

@@ -2,9 +2,10 @@
 import { createServer } from 'node:http'
 import express from 'express'
 import { describe, expect, it } from 'vitest'
+import { graphqlCost, jsonRpcCost } from '../src/cost.ts'
 import { rateLimit } from '../src/express.ts'
 import { rateLimit as rateLimitFetch } from '../src/fetch.ts'
-import { createLimiter, graphqlCost, jsonRpcCost, slidingWindowLog } from '../src/index.ts'
+import { createLimiter, slidingWindowLog } from '../src/index.ts'
 import { listening } from './adapters/listening.ts'
 
 const policies = { operations: slidingWindowLog({ limit: 100, window: '1m' }) }

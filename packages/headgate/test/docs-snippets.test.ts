@@ -29,7 +29,7 @@ const MODULES = {
 /** A snippet continues its page: these names come from earlier parts of it, or belong to the reader. */
 const TAKEN_FOR_GRANTED: Readonly<Record<string, string>> = {
   createLimiter: `import { createLimiter } from 'headgate'`,
-  createClientAddress: `import { createClientAddress } from 'headgate'`,
+  createClientAddress: `import { createClientAddress } from 'headgate/identify'`,
   slidingWindowLog: `import { slidingWindowLog } from 'headgate'`,
   slidingWindowCounter: `import { slidingWindowCounter } from 'headgate'`,
   tokenBucket: `import { tokenBucket } from 'headgate'`,
@@ -50,7 +50,7 @@ const TAKEN_FOR_GRANTED: Readonly<Record<string, string>> = {
   Post: `import { Post } from '@nestjs/common'`,
   Module: `import { Module } from '@nestjs/common'`,
   limiter: `declare const limiter: import('headgate').RuleLimiter<string, string>`,
-  config: `declare const config: import('headgate/config').Config`,
+  config: `declare const config: import('headgate').Config`,
   client: `declare const client: import('ioredis').Redis`,
   policies: `declare const policies: Record<string, import('headgate').Limit>`,
   myStore: `declare function myStore(options: { clock: import('headgate').Clock }): import('headgate').Store`,

@@ -20,7 +20,7 @@ const PACKAGES = ['headgate', 'server'] as const
 const FROM_OUR_OWN_WORDS = [
   'headgate/config/file/path-pattern.ts',
   'headgate/subject/percent-decoding.ts',
-  'server/observe/redis-figures.ts',
+  'server/observe/redis-stats.ts',
   'server/redis/examine.ts',
 ]
 

@@ -9,11 +9,11 @@ const HEADGATE = [
   'headgate/adapter',
   'headgate/config',
   'headgate/identify',
+  'headgate/internal',
+  'headgate/metrics',
   'headgate/node-http',
   'headgate/outbound',
-  'headgate/prometheus',
   'headgate/redis',
-  'headgate/statistics',
 ]
 
 /** From what knows least to what starts it all. What is not said here is forbidden. */

@@ -1,6 +1,6 @@
 import { createLimiter, slidingWindowLog } from 'headgate'
 import { defineConfig } from 'headgate/config'
-import { createStatistics } from 'headgate/statistics'
+import { createStatistics } from 'headgate/metrics'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createAdminServer } from '../src/admin/admin-server.js'
 import type { ConfigCounts } from '../src/admin/probes.js'

@@ -1,8 +1,9 @@
 /** The counts of who was denied most, against an oracle that counts every denial. */
 import { createLimiter, slidingWindowLog } from 'headgate'
 import { defineConfig } from 'headgate/config'
-import type { ProcessReport, StatisticsStore } from 'headgate/redis'
-import { createStatistics, type Report, referenceOf } from 'headgate/statistics'
+import type { ProcessReport, StatisticsStore } from 'headgate/internal'
+import { type Report, referenceOf } from 'headgate/internal'
+import { createStatistics } from 'headgate/metrics'
 import { afterAll, describe, expect, it } from 'vitest'
 import { createDice } from '../../headgate/test/simulation/dice.js'
 import { statsOf } from './support/test-stats.js'

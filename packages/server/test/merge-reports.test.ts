@@ -1,4 +1,5 @@
-import { createStatistics, mergeArrivals, type ProcessStatistics } from 'headgate/statistics'
+import { mergeArrivals, type ProcessStatistics } from 'headgate/internal'
+import { createStatistics } from 'headgate/metrics'
 import { expect, it } from 'vitest'
 import { countsAlone, mergeStatistics } from '../src/observe/merge-reports.js'
 import { restartDelayMs } from '../src/workers/supervise.js'

@@ -1,7 +1,8 @@
 /** Tests the page that shows what other limits would have done to a sample of callers. */
 import { createLimiter, slidingWindowLog } from 'headgate'
 import { defineConfig } from 'headgate/config'
-import { type Arrival, createStatistics } from 'headgate/statistics'
+import type { Arrival } from 'headgate/internal'
+import { createStatistics } from 'headgate/metrics'
 import { describe, expect, it } from 'vitest'
 import { playWhatIf } from '../src/observe/what-if.js'
 

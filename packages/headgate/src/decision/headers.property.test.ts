@@ -2,12 +2,12 @@ import { validateHeaderName, validateHeaderValue } from 'node:http'
 import fc from 'fast-check'
 import { parseDictionary, parseList } from 'structured-headers'
 import { expect, it } from 'vitest'
+import type { HeaderField } from '../decision/headers.js'
 import {
   createLimiter,
   type Decision,
   decisionHeaders,
   defaultTiers,
-  type HeaderField,
   type HeaderOptions,
   type Limit,
   memoryStore,

@@ -3,6 +3,7 @@ import { parseList } from 'structured-headers'
 import { describe, expect, it } from 'vitest'
 import { changed } from '../../test/support/changed.ts'
 import { defineConfig } from '../config.js'
+import { graphqlCost } from '../cost.js'
 import {
   concurrency,
   createLimiter,
@@ -10,7 +11,6 @@ import {
   decisionHeaders,
   decisionProblem,
   defaultTiers,
-  graphqlCost,
   memoryStore,
   slidingWindowCounter,
   slidingWindowLog,

@@ -20,7 +20,8 @@ import * as headgateKoa from '../../src/koa.ts'
 import { RateLimitFilter, RateLimitGuard } from '../../src/nest.ts'
 import { type NextOptions, withRateLimit } from '../../src/next.ts'
 import * as headgateNode from '../../src/node-http.ts'
-import type { AdapterUnderTest, AppUnderTest, ServerUnderTest } from '../../src/testing/index.ts'
+import type { AppUnderTest, ServerUnderTest } from '../../src/testing/adapters/adapter-law.ts'
+import type { AdapterUnderTest } from '../../src/testing/index.ts'
 import { listening, textOf, underTest } from './listening.ts'
 
 const ROUTES = ['/hello', '/items/:id']

@@ -1,6 +1,6 @@
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { ServerUnderTest } from '../../src/testing/index.ts'
+import type { ServerUnderTest } from '../../src/testing/adapters/adapter-law.ts'
 
 /** Starts a Node server on a free port. */
 export async function listening(server: Server): Promise<ServerUnderTest> {

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import type { ServerUnderTest } from '../../src/testing/index.ts'
+import type { ServerUnderTest } from '../../src/testing/adapters/adapter-law.ts'
 
 const ROOT = fileURLToPath(new URL('../../../..', import.meta.url))
 const LIBRARY = join(ROOT, 'packages/headgate')

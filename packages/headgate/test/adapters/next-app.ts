@@ -3,7 +3,7 @@ import { execFile, spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import type { ServerUnderTest } from '../../src/testing/index.ts'
+import type { ServerUnderTest } from '../../src/testing/adapters/adapter-law.ts'
 
 const APP = fileURLToPath(new URL('../../../../examples/next', import.meta.url))
 const NEXT = fileURLToPath(import.meta.resolve('next/dist/bin/next'))

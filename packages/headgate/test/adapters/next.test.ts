@@ -6,7 +6,7 @@ import { defineConfig } from '../../src/config.ts'
 import { createLimiter } from '../../src/limiter/limiter.ts'
 import { isStaticAsset, limitAction, rateLimit, withRateLimit } from '../../src/next.ts'
 import { memoryStore } from '../../src/store/memory/memory-store.ts'
-import type { ServerUnderTest } from '../../src/testing/index.ts'
+import type { ServerUnderTest } from '../../src/testing/adapters/adapter-law.ts'
 import { configOf, perMinute } from '../support/rule-config.ts'
 import { startNextApp } from './next-app.ts'
 

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { expect, it, vi } from 'vitest'
-import { type ConfigWarning, formatIssue, parseConfig } from '../../src/config.js'
+import { formatIssue } from '../../src/config/config-error.js'
+import { type ConfigWarning, parseConfig } from '../../src/config.js'
 
 const IDLE = new URL('../fixtures/config/idle/', import.meta.url)
 

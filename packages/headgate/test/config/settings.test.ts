@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { slidingWindowLog } from '../../src/algorithms/sliding-window-log.js'
-import { type ConfigError, configWithSettings, defineConfig, loadSettings } from '../../src/config.js'
+import { configWithSettings, loadSettings } from '../../src/config/settings.js'
+import { type ConfigError, defineConfig } from '../../src/config.js'
 
 function issuesOf(environment: Record<string, string>): string[] {
   try {

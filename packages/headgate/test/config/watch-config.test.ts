@@ -5,7 +5,8 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { type WatchedConfig, type WatchOptions, watchConfig } from '../../src/config.js'
+import type { WatchOptions } from '../../src/config/watch-config.js'
+import { type WatchedConfig, watchConfig } from '../../src/config.js'
 
 const LIBRARY = new URL('../../dist/config.js', import.meta.url).href
 /**

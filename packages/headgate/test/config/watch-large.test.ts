@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { afterAll, expect, it } from 'vitest'
-import { type Config, ConfigError, parseConfig, watchConfig } from '../../dist/config.js'
+import { ConfigError, parseConfig, watchConfig } from '../../dist/config.js'
+import type { Config } from '../../dist/index.js'
 
 const folder = mkdtempSync(join(tmpdir(), 'headgate-watch-'))
 const file = join(folder, 'headgate.yaml')

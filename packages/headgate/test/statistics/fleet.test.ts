@@ -3,8 +3,8 @@
 import { createClient } from 'redis'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { createLimiter, slidingWindowLog } from '../../src/index.js'
+import { createStatistics } from '../../src/metrics.js'
 import { redisStore } from '../../src/redis.js'
-import { createStatistics } from '../../src/statistics.js'
 import { type RedisProcess, startRedis } from '../support/redis-process.ts'
 import { sendCommand } from '../support/resp.ts'
 

@@ -9,8 +9,7 @@ import {
 import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-base'
 import { createLimiter, slidingWindowLog } from 'headgate'
 import { defineConfig } from 'headgate/config'
-import { registerMetrics, traced } from 'headgate/opentelemetry'
-import { createStatistics } from 'headgate/statistics'
+import { createStatistics, registerMetrics, traced } from 'headgate/metrics'
 import { expect, it } from 'vitest'
 
 const policies = { api: slidingWindowLog({ limit: 1, window: '1m' }) }
@@ -39,6 +38,8 @@ it('an SDK collects the same counters, and quantiles where Prometheus has histog
     '0.99',
   ])
   stop()
+  const noMeter = { statistics, meter: {} as never }
+  expect(() => registerMetrics(noMeter)).toThrow('meter: expected a meter of @opentelemetry/api')
   await provider.shutdown()
 })
 
@@ -48,8 +49,10 @@ it('the active span hears of the decision, whichever way it was asked for, and o
   const tracer = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] }).getTracer(
     'test',
   )
-  const ruled = traced(createLimiter({ config: defineConfig({ policies, default: { policy: 'api' } }) }))
-  const limiter = traced(createLimiter({ policies }))
+  const ruled = traced(createLimiter({ config: defineConfig({ policies, default: { policy: 'api' } }) }), {
+    trace,
+  })
+  const limiter = traced(createLimiter({ policies }), { trace })
   await tracer.startActiveSpan('request', async span => {
     await limiter.check('user:secret', { policy: 'api' })
     limiter.checkNow('user:secret', { policy: 'api' })
@@ -72,7 +75,7 @@ it('the active span hears of the decision, whichever way it was asked for, and o
   })
   expect(JSON.stringify(span?.events)).not.toContain('secret')
   expect(ruled.policyNames).toEqual(['api'])
-  expect(() => traced({})).toThrow('limiter: expected a limiter')
+  expect(() => traced({}, { trace })).toThrow('limiter: expected a limiter')
   trace.disable()
   context.disable()
 })

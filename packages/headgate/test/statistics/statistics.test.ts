@@ -1,12 +1,7 @@
 import { createLimiter, slidingWindowLog, tokenBucket } from 'headgate'
 import { defineConfig } from 'headgate/config'
-import {
-  createStatistics,
-  isReference,
-  latencyQuantileMs,
-  type Report,
-  referenceOf,
-} from 'headgate/statistics'
+import { isReference, latencyQuantileMs, type Report, referenceOf } from 'headgate/internal'
+import { createStatistics } from 'headgate/metrics'
 import { describe, expect, it } from 'vitest'
 
 /** Timers whose seconds elapse on command. */

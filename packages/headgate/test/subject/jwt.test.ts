@@ -1,7 +1,8 @@
 /** Tokens are verified by the real jose; an unverified one identifies nobody. */
 import { exportJWK, generateKeyPair, type JWTPayload, SignJWT, UnsecuredJWT } from 'jose'
 import { beforeAll, describe, expect, it, vi } from 'vitest'
-import { createIdentify, type HttpRequest, type JwtOptions, jwt } from '../../src/identify.js'
+import { createIdentify, type HttpRequest, jwt } from '../../src/identify.js'
+import type { JwtOptions } from '../../src/subject/jwt.js'
 
 const SECRET = 'a secret of more than thirty-two characters'
 const AUDIENCE = 'api.example'

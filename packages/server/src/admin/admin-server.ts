@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type Server } from 'node:http'
-import { type ClientAddress, createClientAddress, limitedAddress } from 'headgate'
-import type { ChangeTrail } from 'headgate/redis'
+import { type ClientAddress, createClientAddress, limitedAddress } from 'headgate/identify'
+import type { ChangeTrail } from 'headgate/internal'
 import { type BoundConnections, boundConnections } from '../http/bound-connections.js'
 import { DEFAULT_BOUNDS } from '../http/bounds.js'
 import { type HttpAnswer, problemAnswer, type Rejection } from '../http/problem.js'

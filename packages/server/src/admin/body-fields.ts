@@ -1,6 +1,6 @@
 /** Reads the fields of a JSON body. Rejects mistakes with the field's name, what was expected and what came. */
 import type { SubjectInput } from 'headgate'
-import { mistakeAt, shownName } from 'headgate/config'
+import { mistakeAt, shownName } from 'headgate/internal'
 import { RequestError } from './endpoint.js'
 
 /** A JSON object of unknown contents. */

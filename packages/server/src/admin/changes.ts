@@ -1,5 +1,5 @@
 /** The audit trail of the fleet: the changes operators have made, which are also logged. */
-import type { Change, ChangeTrail } from 'headgate/redis'
+import type { Change, ChangeTrail } from 'headgate/internal'
 import { jsonAnswer } from '../http/problem.js'
 import type { WriteLine } from '../log/write-line.js'
 import { type Endpoint, reads } from './endpoint.js'

@@ -1,7 +1,7 @@
 /** An endpoint of the admin port: its path, its methods, and the role each of them needs. */
 import type { IncomingMessage } from 'node:http'
-import type { Mistake } from 'headgate'
-import { mistakeText } from 'headgate/config'
+import type { Mistake } from 'headgate/internal'
+import { mistakeText } from 'headgate/internal'
 import { type HttpAnswer, jsonAnswer } from '../http/problem.js'
 import type { Fields } from './body-fields.js'
 

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { shownName } from 'headgate/config'
+import { shownName } from 'headgate/internal'
 import type { Fields } from './body-fields.js'
 import { RequestError } from './endpoint.js'
 

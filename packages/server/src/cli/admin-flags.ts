@@ -1,7 +1,7 @@
 /** The flags of `headgate serve` for the port of decisions, operators, probes and metrics, and who may call it. */
 import { isIPv4 } from 'node:net'
 import type { Command } from 'commander'
-import { type Environment, mistakeAt } from 'headgate/config'
+import { type Environment, mistakeAt } from 'headgate/internal'
 import { ROLES, type Role } from '../admin/endpoint.js'
 import type { Token } from '../admin/tokens.js'
 import type { AdminOptions } from '../service/service.js'

@@ -1,6 +1,6 @@
 /** The flags of `headgate serve` for alerts: their thresholds, budgets, and receivers. */
 import type { Command } from 'commander'
-import { type Environment, mistakeAt } from 'headgate/config'
+import { type Environment, mistakeAt } from 'headgate/internal'
 import {
   ALERT_NAMES,
   type AlertName,

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { Command } from 'commander'
-import { printable } from 'headgate/config'
+import { printable } from 'headgate/internal'
 import { UnavailableError } from '../operators/operator-errors.js'
 import type { Finding } from '../redis/examine.js'
 import { fleetOf } from './fleet.js'

@@ -1,6 +1,6 @@
 /** Every flag of a command may be set in the environment: `--admin-port` as `HEADGATE_ADMIN_PORT`. */
 import { type Command, InvalidArgumentError, type Option } from 'commander'
-import { type Environment, mistakeAt, nearestName, shownName } from 'headgate/config'
+import { type Environment, mistakeAt, nearestName, shownName } from 'headgate/internal'
 import { UsageError } from './usage-error.js'
 
 const SWITCH = new Map([

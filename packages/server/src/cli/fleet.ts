@@ -1,4 +1,5 @@
-import { type Config, type Environment, mistakeAt } from 'headgate/config'
+import type { Config } from 'headgate'
+import { type Environment, mistakeAt } from 'headgate/internal'
 import type { RedisStoreOptions } from 'headgate/redis'
 import { UsageError } from './usage-error.js'
 

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { printable } from 'headgate/config'
+import { printable } from 'headgate/internal'
 import { UnavailableError } from '../operators/operator-errors.js'
 import { inOption } from './in-option.js'
 import type { Terminal } from './terminal.js'

@@ -1,11 +1,7 @@
 import { existsSync } from 'node:fs'
-import {
-  type Config,
-  configWithSettings,
-  type Settings,
-  type WatchedConfig,
-  watchConfig,
-} from 'headgate/config'
+import type { Config } from 'headgate'
+import { type WatchedConfig, watchConfig } from 'headgate/config'
+import { configWithSettings, type Settings } from 'headgate/internal'
 import type { ConfigCounts } from '../admin/probes.js'
 import type { WriteLine } from '../log/write-line.js'
 import { UsageError } from './usage-error.js'

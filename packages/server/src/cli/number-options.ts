@@ -1,6 +1,6 @@
 /** Reads options that are numbers. */
 import { InvalidArgumentError } from 'commander'
-import { mistakeAt } from 'headgate/config'
+import { mistakeAt } from 'headgate/internal'
 import { UsageError } from './usage-error.js'
 
 // Neither 0x10 nor 1e3 nor an empty text: a typing mistake must not become a number.

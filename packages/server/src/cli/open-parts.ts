@@ -1,15 +1,15 @@
 /** The parts that every process of `headgate serve` starts with: its log, the policy file, and the store. */
+import type { Config } from 'headgate'
 import {
-  type Config,
   loadSettings,
   mistakeAt,
   parseUpstream,
   type Settings,
   type UpstreamConfig,
   upstreamOf,
-} from 'headgate/config'
+} from 'headgate/internal'
+import { createStatistics } from 'headgate/metrics'
 import type { RedisStore, RedisStoreOptions } from 'headgate/redis'
-import { createStatistics } from 'headgate/statistics'
 import type { CertificateFiles } from '../http/tls-front.js'
 import { createServerLog } from '../log/server-log.js'
 import { createRedisStore } from '../redis/connect.js'

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { printable } from 'headgate/config'
+import { printable } from 'headgate/internal'
 import type { OperatorClient } from '../operators/operator-client.js'
 import { inOptions } from './in-option.js'
 import type { Terminal } from './terminal.js'

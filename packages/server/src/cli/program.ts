@@ -1,7 +1,7 @@
 import cluster from 'node:cluster'
 import { Command, CommanderError, Option } from 'commander'
 import { isHeadgateError } from 'headgate'
-import { shownName } from 'headgate/config'
+import { shownName } from 'headgate/internal'
 import { isCallersMistake, isStoreFailure } from '../admin/failure-answer.js'
 import { NotHeadgateError, UnavailableError } from '../operators/operator-errors.js'
 import { addAdminFlags } from './admin-flags.js'

@@ -1,6 +1,6 @@
 /** Secrets and keys that commands are given: in files and in the environment, never as the value of an option. */
 import { readFile } from 'node:fs/promises'
-import type { Environment } from 'headgate/config'
+import type { Environment } from 'headgate/internal'
 import { UsageError } from './usage-error.js'
 
 const MIN_LENGTH = 16

@@ -1,6 +1,6 @@
 /** The flags of `headgate serve` for Redis: where it is, and when to give up on it. */
 import type { Command } from 'commander'
-import { mistakeAt } from 'headgate/config'
+import { mistakeAt } from 'headgate/internal'
 import type { RedisStoreOptions } from 'headgate/redis'
 import { wholeNumber } from './number-options.js'
 import { readPem } from './read-secrets.js'

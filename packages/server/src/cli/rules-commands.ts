@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
-import type { RequestFacts, SubjectInput } from 'headgate'
-import { type Config, type ConfigWarning, mistakeAt, printable, type ReadOptions } from 'headgate/config'
+import type { Config, RequestFacts, SubjectInput } from 'headgate'
+import type { ConfigWarning } from 'headgate/config'
+import { mistakeAt, printable, type ReadOptions } from 'headgate/internal'
 import { inOptions } from './in-option.js'
 import type { Terminal } from './terminal.js'
 import { UsageError } from './usage-error.js'
@@ -63,7 +64,7 @@ export function addRulesCommands(program: Command, terminal: Terminal): void {
     .description('Print the JSON Schema of a policy file, for editors.')
     .allowExcessArguments(false)
     .action(async () => {
-      const { configSchema } = await import('headgate/config')
+      const { configSchema } = await import('headgate/internal')
       terminal.print(JSON.stringify(configSchema(), null, 2))
     })
 }
@@ -77,7 +78,7 @@ async function load(file: string, options: ReadOptions = {}): Promise<Config> {
 async function validate(file: string, { strict, json }: ValidateFlags, terminal: Terminal): Promise<void> {
   const warnings: ConfigWarning[] = []
   const config = await load(file, { onWarning: warning => warnings.push(warning) })
-  const { formatIssue, perAddressOf } = await import('headgate/config')
+  const { formatIssue, perAddressOf } = await import('headgate/internal')
   const mintable = (config.identify ?? []).flatMap((described, index) => {
     const perAddress = perAddressOf(described)
     return perAddress === null ? [] : [{ path: `identify[${index}]`, source: described.source, perAddress }]

@@ -1,5 +1,5 @@
 import cluster from 'node:cluster'
-import { loadSettings } from 'headgate/config'
+import { loadSettings } from 'headgate/internal'
 import type { LogFormat } from '../log/server-log.js'
 import { startService } from '../service/service.js'
 import { type AdminFlags, adminOptions } from './admin-flags.js'

@@ -1,6 +1,6 @@
 import { stat, writeFile } from 'node:fs/promises'
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import type { Config } from 'headgate/config'
+import type { Config } from 'headgate'
 import { LOG_FORMATS, type LogFormat } from '../simulate/log-format.js'
 import type { Replay } from '../simulate/replay.js'
 import { PATTERNS, type Pattern } from '../simulate/synthetic.js'

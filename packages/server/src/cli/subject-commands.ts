@@ -1,8 +1,7 @@
 /** Commands about one caller: `check`, `inspect` and `reset`. */
 import type { Command } from 'commander'
 import type { CheckOptions, SubjectInput } from 'headgate'
-import { printable } from 'headgate/config'
-import { isReference } from 'headgate/statistics'
+import { isReference, printable } from 'headgate/internal'
 import { limitOwner } from '../gateway/quota-words.js'
 import type { DecisionValue, Question, RejectedSubject } from '../operators/operator-client.js'
 import { numberOf } from './number-options.js'

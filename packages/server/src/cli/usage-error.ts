@@ -1,5 +1,5 @@
-import type { Mistake } from 'headgate'
-import { mistakeText } from 'headgate/config'
+import type { Mistake } from 'headgate/internal'
+import { mistakeText } from 'headgate/internal'
 
 /** A mistyped command, or one that asks for the impossible: the user has to change something. */
 export class UsageError extends Error {

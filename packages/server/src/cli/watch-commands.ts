@@ -1,7 +1,7 @@
 /** `headgate top` and `headgate watch`: the stats of a fleet in the terminal. */
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Command } from 'commander'
-import { printable } from 'headgate/config'
+import { printable } from 'headgate/internal'
 import type { Snapshot } from '../observe/snapshot.js'
 import { numberOf } from './number-options.js'
 import { at, type OperatorFlags, withOperatorClient } from './operator-command.js'

@@ -1,4 +1,4 @@
-import type { HeaderField } from 'headgate'
+import type { HeaderField } from 'headgate/internal'
 import { type Endpoint, open } from '../admin/endpoint.js'
 import type { HttpAnswer } from '../http/problem.js'
 import type { PageFile } from './page-files.js'

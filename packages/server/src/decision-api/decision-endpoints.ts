@@ -1,7 +1,7 @@
 /** The decision API: limits over HTTP, for programs in any language. */
 import type { IncomingMessage } from 'node:http'
 import { type Decision, decisionHeaders, decisionProblem, isHeadgateError, type RuleLimiter } from 'headgate'
-import { shownName } from 'headgate/config'
+import { shownName } from 'headgate/internal'
 import { objectOf, rejectUnknown, subjectOf, textOf, unitsOf } from '../admin/body-fields.js'
 import { administers, checks, type Endpoint, RequestError, reads } from '../admin/endpoint.js'
 import { isCallersMistake } from '../admin/failure-answer.js'

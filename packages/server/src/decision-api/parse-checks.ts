@@ -2,8 +2,8 @@
  * Reads the questions in a body: about a policy or tier by name, or about a request by the rules of the policy
  * file. A body with a `method`, a `path` or a list of subjects is about a request.
  */
-import { type CheckOptions, claimedMethods, type RequestFacts, type SubjectInput } from 'headgate'
-import { ANONYMOUS, namesNobody } from 'headgate/adapter'
+import type { CheckOptions, RequestFacts, SubjectInput } from 'headgate'
+import { ANONYMOUS, claimedMethods, namesNobody } from 'headgate/internal'
 import {
   bad,
   booleanOf,

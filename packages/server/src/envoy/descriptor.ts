@@ -1,6 +1,6 @@
 /** A question of Envoy's, whichever protocol it came by. */
-import type { Mistake } from 'headgate'
-import { mistakeText } from 'headgate/config'
+import type { Mistake } from 'headgate/internal'
+import { mistakeText } from 'headgate/internal'
 
 export interface RateLimitAsk {
   readonly domain: string

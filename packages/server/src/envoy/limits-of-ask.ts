@@ -1,5 +1,7 @@
 /** Turns a question of Envoy's into limits: the one each descriptor matches, and the alternatives to ask. */
-import type { GivenLimit, GivenLimits, SubjectInput } from 'headgate'
+
+import type { SubjectInput } from 'headgate'
+import type { GivenLimit, GivenLimits } from 'headgate/internal'
 import type { DescriptorConfig, DescriptorLimit } from './config/descriptor-tree.js'
 import { defaultLimit } from './config/parse-rate-limit.js'
 import type { Descriptor, Entry, RateLimitAsk } from './descriptor.js'

@@ -1,5 +1,7 @@
 /** Envoy's rate limit service without its wire format: a question in, statuses and headers out. */
-import type { GivenLimitsAnswer, LimitVerdict, RuleLimiter } from 'headgate'
+
+import type { LimitVerdict, RuleLimiter } from 'headgate'
+import type { GivenLimitsAnswer } from 'headgate/internal'
 import type { DescriptorConfig, DescriptorLimit } from './config/descriptor-tree.js'
 import { type Descriptor, type RateLimitAsk, rejectAsk } from './descriptor.js'
 import { type ResolvedAsk, type ResolvedDescriptor, resolveAsk } from './limits-of-ask.js'

@@ -3,8 +3,7 @@
  * with: nothing is guessed from them.
  */
 import type { IncomingMessage } from 'node:http'
-import type { HeaderField } from 'headgate'
-import type { CorsConfig } from 'headgate/config'
+import type { CorsConfig, HeaderField } from 'headgate/internal'
 import type { HttpAnswer } from '../http/problem.js'
 
 export interface Cors {

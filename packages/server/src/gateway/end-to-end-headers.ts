@@ -5,7 +5,7 @@
  */
 import type { IncomingMessage } from 'node:http'
 import { Http2ServerRequest } from 'node:http2'
-import type { HeaderField } from 'headgate'
+import type { HeaderField } from 'headgate/internal'
 import { headerTokens, plainName } from '../http/raw-headers.js'
 import { ADDRESS_CLAIMS, TARGET_CLAIMS } from './claimed-headers.js'
 

@@ -1,6 +1,6 @@
 import { type Decision, decisionProblem, type Logger, type RuleLimiter } from 'headgate'
-import { createEnforce, type Enforce, type HttpRequest } from 'headgate/adapter'
-import type { Identify } from 'headgate/identify'
+import { createEnforce, type Enforce } from 'headgate/adapter'
+import type { HttpRequest, Identify } from 'headgate/identify'
 import { throttledLog, type WriteLine } from '../log/write-line.js'
 
 export interface EnforceOptions<Native> {

@@ -1,13 +1,13 @@
 import type { IncomingMessage } from 'node:http'
-import type { MaybePromise } from 'headgate'
+import type { MaybePromise } from 'headgate/internal'
 import {
-  type AdaptiveConcurrency,
   type Asking,
   outcomeOfStatus,
   type Priority,
   type ReleaseUpstream,
   type UpstreamOutcome,
-} from 'headgate/outbound'
+} from 'headgate/internal'
+import type { AdaptiveConcurrency } from 'headgate/outbound'
 import type { Bounds } from '../http/bounds.js'
 import { countInFlight } from '../http/count-in-flight.js'
 import type { Rejection } from '../http/problem.js'

@@ -5,7 +5,7 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { isIPv6 } from 'node:net'
-import type { ClientAddress } from 'headgate'
+import type { ClientAddress } from 'headgate/identify'
 import { headerValues } from '../http/raw-headers.js'
 import { HOST } from './reject-request.js'
 

@@ -1,4 +1,5 @@
-import type { Decision, Quota } from 'headgate'
+import type { Decision } from 'headgate'
+import type { Quota } from 'headgate/internal'
 
 const PERIODS = new Map([
   [1_000_000, 'a second'],

@@ -1,4 +1,4 @@
-import { drain } from 'headgate/node-http'
+import { drain } from 'headgate/internal'
 import type { Dispatcher } from 'undici'
 import { isGone, isHttp2, writeHead } from '../http/write-head.js'
 import { type AnswerHead, responseHeaders } from './end-to-end-headers.js'

@@ -1,5 +1,6 @@
 /** Finds the upstream of a request: by its host, then by the longest path prefix. */
-import type { Config, UpstreamConfig } from 'headgate/config'
+import type { Config } from 'headgate'
+import type { UpstreamConfig } from 'headgate/internal'
 
 /** Returns the upstream for a `Host` and a path with its query; null if there is none. */
 export type FindRoute<Target> = (host: string, url: string) => Target | null

@@ -1,4 +1,4 @@
-import { parseUpstream, type Upstream, type UpstreamConfig } from 'headgate/config'
+import { parseUpstream, type Upstream, type UpstreamConfig } from 'headgate/internal'
 import { type AdaptiveConcurrency, adaptiveConcurrency } from 'headgate/outbound'
 import { Pool } from 'undici'
 import { createServerHealth, type ServerHealth } from './server-health.js'

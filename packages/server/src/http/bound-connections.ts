@@ -6,7 +6,7 @@
  */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { MAX_DRAINED_BYTES } from 'headgate/node-http'
+import { MAX_DRAINED_BYTES } from 'headgate/internal'
 import { countInFlight } from './count-in-flight.js'
 import { problemAnswer } from './problem.js'
 import { createRateFloor, type RateFloor } from './rate-floor.js'

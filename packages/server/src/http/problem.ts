@@ -1,6 +1,6 @@
 import { type ServerResponse, STATUS_CODES } from 'node:http'
-import type { HeaderField } from 'headgate'
-import { printable } from 'headgate/config'
+import type { HeaderField } from 'headgate/internal'
+import { printable } from 'headgate/internal'
 
 /** A rejection of our own, before any policy was asked: status, and a sentence that says why. */
 export interface Rejection {

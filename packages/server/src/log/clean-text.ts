@@ -1,4 +1,4 @@
-import { printable } from 'headgate/config'
+import { printable } from 'headgate/internal'
 
 const CREDENTIALS = /(\/\/)[^/\s'"]*@/g
 

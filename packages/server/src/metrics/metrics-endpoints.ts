@@ -1,5 +1,6 @@
-import { type Family, prometheus } from 'headgate/prometheus'
-import type { Statistics } from 'headgate/statistics'
+import type { Family } from 'headgate/internal'
+import type { Statistics } from 'headgate/metrics'
+import { prometheus } from 'headgate/metrics'
 import { type Endpoint, open, reads } from '../admin/endpoint.js'
 import type { ConfigCounts } from '../admin/probes.js'
 import type { HttpAnswer } from '../http/problem.js'

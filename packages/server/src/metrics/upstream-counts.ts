@@ -1,4 +1,4 @@
-import type { Family } from 'headgate/prometheus'
+import type { Family } from 'headgate/internal'
 import type { UpstreamRejection } from '../gateway/enter-upstream.js'
 import type { UpstreamAttempt } from '../gateway/forward.js'
 import { poolName, type UpstreamPool } from '../gateway/upstream-pool.js'

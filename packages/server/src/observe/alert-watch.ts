@@ -3,7 +3,7 @@
  * found.
  */
 
-import { latencyQuantileMs } from 'headgate/statistics'
+import { latencyQuantileMs } from 'headgate/internal'
 import { ALERT_NAMES, type Alert, type AlertRules, evaluate, type Observation } from './alert-rules.js'
 import { denialRate, type Second, sumOf } from './second.js'
 import { UsualRate } from './usual-rate.js'

@@ -1,5 +1,5 @@
 /** The denials of the last day, for those who ask why somebody was denied. */
-import { type Denial, referenceOf } from 'headgate/statistics'
+import { type Denial, referenceOf } from 'headgate/internal'
 
 /** A denial as shown to operators. */
 export interface ShownDenial extends Denial {

@@ -1,5 +1,5 @@
 /** Finds who was denied most in the last minutes, summed over seconds that each know only their own worst. */
-import { type Denial, type DeniedCallers, referenceOf } from 'headgate/statistics'
+import { type Denial, type DeniedCallers, referenceOf } from 'headgate/internal'
 import { errorOf, mergeDeniedCallers } from './merge-denied-callers.js'
 import type { Second } from './second.js'
 

@@ -1,8 +1,7 @@
 /** Finds callers by whatever an operator has of them: a name, an address, a key, a reference, a request id. */
 import { isIP } from 'node:net'
-import type { RuleLimiter, SubjectInput } from 'headgate'
-import type { Config } from 'headgate/config'
-import { isReference } from 'headgate/statistics'
+import type { Config, RuleLimiter, SubjectInput } from 'headgate'
+import { isReference } from 'headgate/internal'
 import { bad } from '../admin/body-fields.js'
 import { type Endpoint, reads } from '../admin/endpoint.js'
 import { readFields } from '../admin/read-body.js'

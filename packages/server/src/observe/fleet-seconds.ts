@@ -1,6 +1,5 @@
 /** The last second of a whole fleet, merged from the reports of its processes in the store. */
-import type { FleetReading, ProcessReport, StatisticsStore } from 'headgate/redis'
-import type { Report } from 'headgate/statistics'
+import type { FleetReading, ProcessReport, Report, StatisticsStore } from 'headgate/internal'
 import { mergeReports } from './merge-reports.js'
 
 const UNSAID = { unlistedAtMost: 0, sampledOneIn: 1 }

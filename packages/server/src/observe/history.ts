@@ -1,4 +1,4 @@
-import { latencyQuantileMs } from 'headgate/statistics'
+import { latencyQuantileMs } from 'headgate/internal'
 import { type Second, sumOf } from './second.js'
 import { errorsOf } from './store-stats.js'
 

@@ -1,4 +1,4 @@
-import type { Masks } from 'headgate/config'
+import type { Masks } from 'headgate/internal'
 
 const SHOWN = 2
 const DIGEST = 10

@@ -2,7 +2,7 @@
  * Adds up who was denied, over processes or over seconds that each list only their own worst, and knows how far the
  * sums may be off. A list that does not name a subject may have missed it `unlistedAtMost` times.
  */
-import type { DeniedCaller, DeniedCallers } from 'headgate/statistics'
+import type { DeniedCaller, DeniedCallers } from 'headgate/internal'
 
 type Sum = { -readonly [Field in keyof DeniedCaller]-?: DeniedCaller[Field] }
 

@@ -7,7 +7,7 @@ import {
   type ProcessStatistics,
   type Report,
   type TallyCounts,
-} from 'headgate/statistics'
+} from 'headgate/internal'
 
 import { mergeDeniedCallers } from './merge-denied-callers.js'
 

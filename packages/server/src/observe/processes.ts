@@ -1,5 +1,4 @@
-import type { FleetReading } from 'headgate/redis'
-import type { ProcessStatistics } from 'headgate/statistics'
+import type { FleetReading, ProcessStatistics } from 'headgate/internal'
 
 /** The processes that share a store, by service. */
 export interface Processes {

@@ -1,5 +1,5 @@
 /** The counts of one second, by this process or by the fleet, and sums of them. */
-import { addLatencies, latencyQuantileMs, type Report } from 'headgate/statistics'
+import { addLatencies, latencyQuantileMs, type Report } from 'headgate/internal'
 
 export interface Second extends Report {
   /** The Unix time in milliseconds at its end. */

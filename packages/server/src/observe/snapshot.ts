@@ -1,5 +1,5 @@
 /** The stats as they travel: the answer of `GET /v1/stats`, which the dashboard reads. */
-import type { LimiterReading } from 'headgate/statistics'
+import type { LimiterReading } from 'headgate/internal'
 import type { ConfigCounts } from '../admin/probes.js'
 import type { Alert } from './alert-rules.js'
 import type { ShownDeniedCaller } from './denied-callers.js'

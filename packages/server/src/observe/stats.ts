@@ -3,16 +3,15 @@
  * whole fleet if its processes leave theirs in Redis, and of this process alone while Redis is away.
  */
 import type { RuleLimiter } from 'headgate'
-import type { Masks } from 'headgate/config'
-import type { FleetReading, ProcessReport, StatisticsStore } from 'headgate/redis'
+import type { FleetReading, Masks, ProcessReport, StatisticsStore } from 'headgate/internal'
 import {
   type LimiterReading,
   latencyQuantileMs,
   type ProcessStatistics,
   type Report,
   referenceOf,
-  type Statistics,
-} from 'headgate/statistics'
+} from 'headgate/internal'
+import type { Statistics } from 'headgate/metrics'
 import type { ConfigCounts } from '../admin/probes.js'
 import type { Alert } from './alert-rules.js'
 import type { AlertNote, AlertWatch, Looked } from './alert-watch.js'

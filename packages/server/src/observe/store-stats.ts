@@ -1,4 +1,4 @@
-import { addLatencies, FAILURE_KINDS, latencyQuantileMs, type StoreCounts } from 'headgate/statistics'
+import { addLatencies, FAILURE_KINDS, latencyQuantileMs, type StoreCounts } from 'headgate/internal'
 import { durationSeconds, type Second } from './second.js'
 
 /** The state of the store, as the dashboard shows it. */

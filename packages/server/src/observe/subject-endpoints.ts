@@ -1,18 +1,8 @@
 /** One subject, by its name or by the reference that stands for it where names are hidden. */
 import type { IncomingMessage } from 'node:http'
-import type {
-  CheckOptions,
-  InspectedLimit,
-  Inspection,
-  InspectOptions,
-  Override,
-  OverrideOptions,
-  RuleLimiter,
-  StoredSubject,
-  SubjectInput,
-} from 'headgate'
-import { printable } from 'headgate/config'
-import { isReference, referenceOf } from 'headgate/statistics'
+import type { CheckOptions, Inspection, Override, RuleLimiter, SubjectInput } from 'headgate'
+import type { InspectedLimit, InspectOptions, OverrideOptions, StoredSubject } from 'headgate/internal'
+import { isReference, printable, referenceOf } from 'headgate/internal'
 import { administers, type Caller, type Endpoint, RequestError, reads, signed } from '../admin/endpoint.js'
 import { readFields } from '../admin/read-body.js'
 import { type HttpAnswer, jsonAnswer } from '../http/problem.js'

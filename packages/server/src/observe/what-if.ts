@@ -1,7 +1,7 @@
 /** Replays a sample of the last hour's callers against other limits, on a clock of its own. */
 import { type Clock, createLimiter } from 'headgate'
-import { defineConfig, type PolicyInput } from 'headgate/config'
-import type { Arrival, ArrivalSample } from 'headgate/statistics'
+import { defineConfig } from 'headgate/config'
+import type { Arrival, ArrivalSample, PolicyInput } from 'headgate/internal'
 
 export interface WhatIf {
   readonly sample: {

@@ -4,16 +4,13 @@ import type {
   Control,
   Decision,
   Inspection,
-  InspectOptions,
   Override,
-  OverrideEffect,
-  OverrideOptions,
-  OverrideTarget,
   RequestFacts,
   RuleLimiter,
   SubjectInput,
 } from 'headgate'
-import { type Denial, isReference } from 'headgate/statistics'
+import type { InspectOptions, OverrideEffect, OverrideOptions, OverrideTarget } from 'headgate/internal'
+import { type Denial, isReference } from 'headgate/internal'
 import type { Snapshot } from '../observe/snapshot.js'
 import { UnavailableError } from './operator-errors.js'
 

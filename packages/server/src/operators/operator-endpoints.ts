@@ -2,16 +2,10 @@
  * Lets operators see and change the fleet's switches and overrides over HTTP, and explains which rule applies to a
  * request.
  */
-import type {
-  OverrideEffect,
-  OverrideOptions,
-  OverrideTarget,
-  RequestFacts,
-  RuleLimiter,
-  SubjectInput,
-} from 'headgate'
-import { mistakeAt, shownName } from 'headgate/config'
-import { isReference } from 'headgate/statistics'
+
+import type { RequestFacts, RuleLimiter, SubjectInput } from 'headgate'
+import type { OverrideEffect, OverrideOptions, OverrideTarget } from 'headgate/internal'
+import { isReference, mistakeAt, shownName } from 'headgate/internal'
 import type { Fields } from '../admin/body-fields.js'
 import { administers, type Endpoint, RequestError, reads, signed } from '../admin/endpoint.js'
 import { readFields, readObject } from '../admin/read-body.js'

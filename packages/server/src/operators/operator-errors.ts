@@ -1,5 +1,5 @@
 /** Why a client could not do what was asked, and whose fault that is. */
-import type { Mistake } from 'headgate'
+import type { Mistake } from 'headgate/internal'
 
 /** The server rejected the request, and said as in the decision API what is wrong with it. */
 export class RejectedError extends Error {

@@ -2,8 +2,8 @@
  * Examines a Redis as an operator would before putting limits on it: what is fine, what will cause trouble, what
  * fails.
  */
-import { createLimiter, slidingWindowCounter, slidingWindowLog, tokenBucket } from 'headgate'
-import { type Config, defineConfig } from 'headgate/config'
+import { type Config, createLimiter, slidingWindowCounter, slidingWindowLog, tokenBucket } from 'headgate'
+import { defineConfig } from 'headgate/config'
 import { functionLibraryCode, type RedisStore } from 'headgate/redis'
 import type { RedisNode } from './nodes.js'
 

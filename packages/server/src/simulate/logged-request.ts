@@ -1,4 +1,4 @@
-import { limitedAddress } from 'headgate'
+import { limitedAddress } from 'headgate/identify'
 
 /** A request in an access log. */
 export interface LoggedRequest {

@@ -1,6 +1,8 @@
 /**
  * Plays requests through a policy file on a virtual clock: the same limiter as in production, at the times of the log.
  */
+
+import type { Config } from 'headgate'
 import {
   type Clock,
   createLimiter,
@@ -9,7 +11,7 @@ import {
   memoryStore,
   type RuleLimiter,
 } from 'headgate'
-import type { Config, Enforcement } from 'headgate/config'
+import type { Enforcement } from 'headgate/internal'
 import { DeniedCallers } from './denied-callers.js'
 import type { LoggedRequest } from './logged-request.js'
 import { Timeline } from './timeline.js'

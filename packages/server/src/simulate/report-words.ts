@@ -1,5 +1,5 @@
 /** Numbers, times and names as the reports show them. */
-import { shownName } from 'headgate/config'
+import { shownName } from 'headgate/internal'
 import type { ReplayResult } from './replay.js'
 
 export function number(value: number): string {

@@ -1,4 +1,4 @@
-import type { ArrivalSample } from 'headgate/statistics'
+import type { ArrivalSample } from 'headgate/internal'
 
 export interface ArrivalCollector {
   /** Asks them, and resolves to the answers that arrive in time. */

@@ -1,5 +1,5 @@
 /** The messages between the supervising process and its workers. */
-import type { ArrivalSample, ProcessStatistics, Report } from 'headgate/statistics'
+import type { ArrivalSample, ProcessStatistics, Report } from 'headgate/internal'
 import type { UpstreamReading } from '../metrics/upstream-counts.js'
 
 /** Where a worker listens: the same for all of them. */

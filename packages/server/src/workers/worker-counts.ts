@@ -1,4 +1,5 @@
-import type { ProcessStatistics, Report, Statistics } from 'headgate/statistics'
+import type { ProcessStatistics, Report } from 'headgate/internal'
+import type { Statistics } from 'headgate/metrics'
 import { mergeUpstreams, type UpstreamReading } from '../metrics/upstream-counts.js'
 import { countsAlone, mergeReports, mergeStatistics } from '../observe/merge-reports.js'
 import type { WorkerCounts } from './messages.js'

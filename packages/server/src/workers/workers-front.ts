@@ -1,5 +1,5 @@
 import { identifyByConfig } from 'headgate/identify'
-import { mergeArrivals } from 'headgate/statistics'
+import { mergeArrivals } from 'headgate/internal'
 import { openRateLimits } from '../envoy/start-envoy.js'
 import type { Deciding, Front, FrontOptions } from '../service/front.js'
 import { createArrivalCollector } from './arrival-collector.js'

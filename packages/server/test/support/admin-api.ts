@@ -1,6 +1,6 @@
 import type { RuleLimiter } from 'headgate'
 import { defineConfig } from 'headgate/config'
-import { createStatistics } from 'headgate/statistics'
+import { createStatistics } from 'headgate/metrics'
 import { createAdminServer } from '../../src/admin/admin-server.js'
 import type { Token } from '../../src/admin/tokens.js'
 import { listen } from '../../src/http/listen.js'

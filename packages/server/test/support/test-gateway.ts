@@ -1,11 +1,7 @@
-import {
-  createLimiter,
-  type ForwardedHeader,
-  type RuleLimiter,
-  slidingWindowLog,
-  type TrustedProxies,
-} from 'headgate'
-import { type Config, defineConfig, upstreamOf } from 'headgate/config'
+import { type Config, createLimiter, type RuleLimiter, slidingWindowLog } from 'headgate'
+import { defineConfig } from 'headgate/config'
+import type { TrustedProxies } from 'headgate/identify'
+import { type ForwardedHeader, upstreamOf } from 'headgate/internal'
 import { createGateway } from '../../src/gateway/gateway.js'
 import { createServing } from '../../src/gateway/serving.js'
 import type { Bounds } from '../../src/http/bounds.js'

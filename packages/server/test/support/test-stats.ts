@@ -1,5 +1,5 @@
 import type { RuleLimiter } from 'headgate'
-import { createStatistics, type Statistics } from 'headgate/statistics'
+import { createStatistics, type Statistics } from 'headgate/metrics'
 import { DEFAULT_RULES } from '../../src/observe/alert-rules.js'
 import { AlertWatch } from '../../src/observe/alert-watch.js'
 import { createStats, type Stats, type StatsOptions } from '../../src/observe/stats.js'

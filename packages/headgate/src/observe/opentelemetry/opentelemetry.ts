@@ -1,8 +1,7 @@
 /**
- * Exports the same figures through OpenTelemetry's API, for apps whose SDK collects them, and a span event for
- * every decision. Without an SDK the API does nothing, and neither does this.
+ * Exports the same metrics through OpenTelemetry's API, for apps whose SDK collects them, and a span event for
+ * every decision. The app passes its API in, so that nothing here imports it.
  */
-import { type Attributes, type Meter, metrics, trace } from '@opentelemetry/api'
 import type { Decision } from '../../decision/decision.js'
 import { unexpected } from '../../errors/headgate-error.js'
 import type { Family } from '../prometheus/families.js'
@@ -12,32 +11,57 @@ import { quantileMs } from '../statistics/latencies.js'
 import type { Statistics } from '../statistics/statistics.js'
 import { VERSION } from '../version.js'
 
-const SCOPE = 'headgate'
 const QUANTILES = [0.5, 0.99]
 
-export interface MetricsOptions {
-  readonly statistics: Statistics
-  /** Default: that of the global provider. */
-  readonly meter?: Meter
+type Attributes = Record<string, string | number | boolean>
+
+interface ObservableResult {
+  observe(value: number, attributes?: Attributes): void
+}
+
+interface ObservableInstrument {
+  addCallback(observe: (result: ObservableResult) => void): void
+  removeCallback(observe: (result: ObservableResult) => void): void
+}
+
+/** The part of a `Meter` of `@opentelemetry/api` that is used. */
+interface MeterLike {
+  createObservableCounter(name: string, options: { description: string }): ObservableInstrument
+  createObservableGauge(name: string, options: { description: string; unit?: string }): ObservableInstrument
+}
+
+/** The part of `trace` of `@opentelemetry/api` that is used. */
+interface TraceLike {
+  getActiveSpan(): { addEvent(name: string, attributes: Attributes): unknown } | undefined
 }
 
 /**
  * Registers the counters and gauges of `docs/reference/metrics.md`, which the SDK reads when it collects.
  * Observable histograms do not exist, so each histogram is exported as gauges of its p50 and p99 in seconds, with
  * the attribute `quantile`. Returns a function that unregisters them.
+ *
+ * @example
+ * import { metrics } from '@opentelemetry/api'
+ * registerMetrics({ statistics, meter: metrics.getMeter('my-app') })
  */
 export function registerMetrics({
   statistics,
-  meter = metrics.getMeter(SCOPE, VERSION),
-}: MetricsOptions): () => void {
+  meter,
+}: {
+  readonly statistics: Statistics
+  readonly meter: MeterLike
+}): () => void {
   recorderOf(statistics)
+  if (typeof meter?.createObservableCounter !== 'function') {
+    throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'meter', 'a meter of @opentelemetry/api', meter)
+  }
   const read = (): readonly Family[] => familiesOf(statistics.read(), VERSION)
   const stops = read().map(({ name, type, help: description }) => {
     const instrument =
       type === 'counter'
         ? meter.createObservableCounter(name.replace(/_total$/, ''), { description })
         : meter.createObservableGauge(name, { description, ...(type === 'histogram' && { unit: 's' }) })
-    const observe = (result: { observe(value: number, attributes?: Attributes): void }): void => {
+    const observe = (result: ObservableResult): void => {
       const family = read().find(one => one.name === name)
       for (const { labels, value } of family?.samples ?? []) {
         if (typeof value === 'number') result.observe(value, labels)
@@ -59,17 +83,24 @@ export function registerMetrics({
 const DECIDING = ['check', 'checkNow', 'request', 'requestNow'] as const
 
 /**
- * Wraps a limiter or ruled so that it adds an event `rate_limit.decision` to the active span: policy, tier, rule,
- * outcome, source and reason, but never a subject.
+ * Wraps a limiter so that it adds an event `rate_limit.decision` to the active span: policy, tier, rule, outcome,
+ * source and reason, but never a subject.
+ *
+ * @example
+ * import { trace } from '@opentelemetry/api'
+ * const limiter = traced(createLimiter({ policies }), { trace })
  */
-export function traced<Asked extends object>(limiter: Asked): Asked {
+export function traced<Asked extends object>(
+  limiter: Asked,
+  { trace }: { readonly trace: TraceLike },
+): Asked {
   if (typeof limiter !== 'object' || limiter === null || !('check' in limiter)) {
     throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'limiter', 'a limiter', limiter)
   }
   const own: Partial<Record<(typeof DECIDING)[number], unknown>> = {}
   for (const name of DECIDING) {
     const decide = (limiter as Record<string, unknown>)[name]
-    if (typeof decide === 'function') own[name] = withEvent(decide.bind(limiter))
+    if (typeof decide === 'function') own[name] = withEvent(decide.bind(limiter), trace)
   }
   return new Proxy(limiter, {
     get(target, name) {
@@ -81,7 +112,7 @@ export function traced<Asked extends object>(limiter: Asked): Asked {
 
 type Decide = (...args: unknown[]) => Decision | Promise<Decision>
 
-function withEvent(decide: Decide): Decide {
+function withEvent(decide: Decide, trace: TraceLike): Decide {
   return (...args) => {
     // Read now, because at the time of the decision another request may be active.
     const span = trace.getActiveSpan()

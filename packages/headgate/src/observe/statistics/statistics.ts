@@ -20,7 +20,7 @@ export interface StatisticsOptions {
 
 /**
  * The counts of a process's decisions. Pass it to `redisStore` (whose limiters then count there), or to
- * `createLimiter`. `headgate/prometheus`, `headgate/opentelemetry` and the server read it.
+ * `createLimiter`. `prometheus`, `registerMetrics` and the server read it.
  */
 export interface Statistics {
   /** Returns the counts since the process began. */

@@ -1,6 +1,6 @@
 /** Reads the fields of a descriptor file. Rejects mistakes with their place, what was expected and what came. */
-import { HeadgateError, type Mistake } from 'headgate'
-import { mistakeAt } from 'headgate/config'
+import { HeadgateError } from 'headgate'
+import { type Mistake, mistakeAt } from 'headgate/internal'
 
 /** A file that cannot be used, with the place in it. */
 export class DescriptorConfigError extends HeadgateError {

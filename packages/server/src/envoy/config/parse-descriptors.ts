@@ -1,6 +1,6 @@
 /** Parses a file of envoyproxy/ratelimit, with Headgate's additions: `algorithm`, `window`, `burst`. */
 import { isHeadgateError } from 'headgate'
-import { shownName } from 'headgate/config'
+import { shownName } from 'headgate/internal'
 import type { DescriptorNode, KeyNodes, Wildcard } from './descriptor-tree.js'
 import {
   DescriptorConfigError,

@@ -2,7 +2,7 @@
  * Accepts the connections of the rate limit service, within bounds of their number and of how long one may be silent.
  */
 import { createServer, type Server, type Socket } from 'node:net'
-import { limitedAddress } from 'headgate'
+import { limitedAddress } from 'headgate/identify'
 import { countInFlight } from '../../http/count-in-flight.js'
 
 export interface AcceptorBounds {

@@ -1,1 +1,0 @@
-export { type MetricsOptions, registerMetrics, traced } from './observe/opentelemetry/opentelemetry.js'
