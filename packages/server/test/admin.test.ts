@@ -59,6 +59,7 @@ async function admin({
     stats: statsOf(limiter),
     statistics: createStatistics(),
     upstreams: new UpstreamCounts(),
+    answers: () => [],
     metricsPublic,
     log: () => {},
     workers: () => ({ ready: 1, wanted: 1 }),

@@ -26,6 +26,7 @@ const endpoints = adminEndpoints({
   stats: statsOf(limiter),
   statistics: createStatistics(),
   upstreams: new UpstreamCounts(),
+  answers: () => [],
   metricsPublic: false,
   log: line => logged.push(line),
   workers: () => ({ ready: 1, wanted: 1 }),

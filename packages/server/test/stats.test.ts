@@ -40,6 +40,7 @@ const endpoints = adminEndpoints({
   stats,
   statistics,
   log: () => {},
+  answers: () => [],
   metricsPublic: false,
   isServing: () => true,
   workers: () => ({ ready: 1, wanted: 1 }),

@@ -17,7 +17,11 @@ export async function serveAsWorker(flags: ServeFlags, terminal: Terminal): Prom
   try {
     const front = await startFront(deciding, options)
     live.onChange(front.apply)
-    const counts = (): WorkerCounts => ({ statistics: statistics.read(), upstreams: front.upstreams() })
+    const counts = (): WorkerCounts => ({
+      statistics: statistics.read(),
+      upstreams: front.upstreams(),
+      answers: front.answers(),
+    })
     statistics.onSecond(report => void tell({ type: 'second', report, counts: counts() }))
     process.on('message', ({ type }: ToWorker) => {
       if (type === 'arrivals') void tell({ type, sample: statistics.arrivals() })

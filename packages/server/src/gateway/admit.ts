@@ -7,12 +7,13 @@ import { type HeaderField, type MaybePromise, printable } from 'headgate/interna
 import type { Bounds } from '../http/bounds.js'
 import { countInFlight } from '../http/count-in-flight.js'
 import { httpRequest, requestIdOf, setRequestId } from '../http/http-request.js'
-import { type HttpAnswer, problemAnswer, type Rejection } from '../http/problem.js'
+import { type HttpAnswer, problemAnswer } from '../http/problem.js'
 import { throttledLog, type WriteLine } from '../log/write-line.js'
 import type { Introduction } from './end-to-end-headers.js'
 import { enforceRequests } from './enforce-requests.js'
 import { createEnterUpstream, type UpstreamPermit, type UpstreamRejection } from './enter-upstream.js'
 import { forwardedHeaders, type Origin, originOf, requestId } from './forwarded-headers.js'
+import type { OwnRejection } from './own-answers.js'
 import { denialFields, denialWords } from './quota-words.js'
 import { rejectRequest } from './reject-request.js'
 import { kindOf } from './request-kind.js'
@@ -58,18 +59,21 @@ export interface Admitted extends Introduction, Noted {
 
 export interface NotAdmitted extends Noted {
   readonly answer: HttpAnswer
-  /** Whether it admits a page of another origin, and says all that is to be said about it. */
-  readonly isPreflight?: true
   leave(status: number | null): void
 }
 
 const DENIAL_LINE_EVERY_MS = 5_000
-const TOO_MANY_AT_ONCE: Rejection = {
+const TOO_MANY_AT_ONCE: OwnRejection = {
   status: 429,
+  reason: 'client-requests',
   detail: 'Too many requests of this client are in flight at once.',
   headers: [['Retry-After', '1']],
 }
-const NO_ROUTE: Rejection = { status: 404, detail: 'No route is for this host and path.' }
+const NO_ROUTE: OwnRejection = {
+  status: 404,
+  reason: 'no-route',
+  detail: 'No route is for this host and path.',
+}
 
 /** A request that is being decided. */
 interface Entering {
@@ -101,6 +105,20 @@ export function createAdmit({ limiter, serving, bounds, log, onNoPermit }: Admit
     identify: () => serving().identify,
     read: httpRequest,
   })
+
+  let isProxyTold = false
+  /** Said once: somebody who forges the header sends it as well, and must not fill the log. */
+  function tellOfProxy({ socket }: IncomingMessage): void {
+    isProxyTold = true
+    const { header } = serving().clientAddress
+    const consequence = 'everybody behind it counts as one caller'
+    log(
+      `ip:${limitedAddress(socket.remoteAddress)} sends ${header} and is not in trustedProxies, so ${consequence}; if it is your proxy, name it there`,
+      { level: 'warn', cause: 'a peer that is not in trustedProxies', consequence },
+    )
+  }
+  const claimsForwarding = ({ headers }: IncomingMessage) =>
+    headers[serving().clientAddress.header] !== undefined
 
   function decided(entering: Entering, outcome: Outcome): MaybePromise<Admission> {
     const { req, pool, address, releases, leave, priorityOf } = entering
@@ -173,11 +191,12 @@ export function createAdmit({ limiter, serving, bounds, log, onNoPermit }: Admit
     const { clientAddress, cors, findRoute, priorityOf } = serving()
     const preflight = cors?.preflight(req) ?? null
     if (preflight !== null) {
-      return { answer: preflight, isPreflight: true, client: null, reference: null, leave: () => {} }
+      return { answer: preflight, client: null, reference: null, leave: () => {} }
     }
     const host = req.headers.host as string
     const origin = originOf(req, clientAddress, host)
     if (origin === null) return null
+    if (!isProxyTold && !origin.isPeerTrusted && claimsForwarding(req)) tellOfProxy(req)
     setRequestId(req, requestId(req, origin))
     const address = limitedAddress(origin.path[0])
     const leaveClient = clients.enter(`${address}`)
@@ -209,7 +228,7 @@ export function createAdmit({ limiter, serving, bounds, log, onNoPermit }: Admit
 }
 
 function rejected(
-  rejection: Rejection,
+  rejection: OwnRejection,
   req: IncomingMessage,
   client: string | null,
   leave: NotAdmitted['leave'] = () => {},

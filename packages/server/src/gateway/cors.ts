@@ -5,6 +5,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { CorsConfig, HeaderField } from 'headgate/internal'
 import type { HttpAnswer } from '../http/problem.js'
+import { PREFLIGHT } from './own-answers.js'
 
 export interface Cors {
   /** Returns the answer to a preflight of a listed origin; null for any other request. */
@@ -42,7 +43,7 @@ export function createCors({ origins, exposedHeaders, credentials }: CorsConfig)
       const asked = req.headers['access-control-request-headers']
       if (asked !== undefined) headers.push(['Access-Control-Allow-Headers', asked])
       headers.push(['Vary', 'Origin, Access-Control-Request-Method, Access-Control-Request-Headers'])
-      return { status: 204, headers, body: '' }
+      return { status: 204, headers, body: '', reason: PREFLIGHT }
     },
     readable(req, answer) {
       const headers = admitting(req)

@@ -10,8 +10,8 @@ import {
 import type { AdaptiveConcurrency } from 'headgate/outbound'
 import type { Bounds } from '../http/bounds.js'
 import { countInFlight } from '../http/count-in-flight.js'
-import type { Rejection } from '../http/problem.js'
 import { hasBody } from './end-to-end-headers.js'
+import type { OwnRejection } from './own-answers.js'
 import { poolName, type UpstreamPool } from './upstream-pool.js'
 
 /** A request's permit at an upstream. */
@@ -30,7 +30,7 @@ export interface UpstreamRejection {
   /** Host and port of the upstream's first server, as in the policy file. */
   readonly upstream: string
   readonly priority: Priority
-  readonly rejection: Rejection
+  readonly rejection: OwnRejection
 }
 
 const DETAILS = {
@@ -130,7 +130,7 @@ function noPermit(
   reason: UpstreamRejection['reason'],
   { priority = 'normal' }: Asking,
 ): UpstreamRejection {
-  const rejection: Rejection = {
+  const rejection: OwnRejection = {
     status: 503,
     detail: DETAILS[reason],
     reason,

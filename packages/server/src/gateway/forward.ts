@@ -1,9 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { PassThrough } from 'node:stream'
-import { type HttpAnswer, problemAnswer } from '../http/problem.js'
+import { problemAnswer } from '../http/problem.js'
 import { isGone } from '../http/write-head.js'
 import type { Admitted } from './admit.js'
 import { hasBody, requestHeaders } from './end-to-end-headers.js'
+import type { OwnAnswers, OwnRejection } from './own-answers.js'
 import { AnswerRelay } from './relay-answer.js'
 import { poolName, type UpstreamPool, type UpstreamServer } from './upstream-pool.js'
 
@@ -30,8 +31,7 @@ export interface Listeners {
   onFailure(reason: string): void
   /** Called for every attempt, when the upstream has answered or failed. */
   onAttempt?: ((attempt: UpstreamAttempt) => void) | undefined
-  /** Sends an answer of the gateway's own. */
-  answer(req: IncomingMessage, res: ServerResponse, own: HttpAnswer): void
+  readonly own: OwnAnswers
 }
 
 /** Why there is no answer, as undici and Node name it. */
@@ -119,23 +119,31 @@ function mayAskAgain(
 /** Returns the status for a missing answer, and the reason in words for the client and the log. */
 export function explainFailure({ code = '', message }: Cause): {
   readonly status: number
+  readonly reason: string
   readonly what: string
 } {
-  if (code === 'UND_ERR_HEADERS_TIMEOUT') return { status: 504, what: 'did not answer in time' }
+  if (code === 'UND_ERR_HEADERS_TIMEOUT')
+    return { status: 504, reason: 'upstream-timeout', what: 'did not answer in time' }
   if (UNREADABLE.test(code) || NOT_ASKED_FOR.includes(message)) {
-    return { status: 502, what: 'gave an answer that cannot be passed on' }
+    return { status: 502, reason: 'upstream-answer', what: 'gave an answer that cannot be passed on' }
   }
-  return { status: 502, what: 'could not be reached' }
+  return { status: 502, reason: 'upstream-unreachable', what: 'could not be reached' }
 }
 
 function fail(
   { req, res, admitted }: Exchange,
-  { onFailure, answer }: Listeners,
+  { onFailure, own }: Listeners,
   { upstream }: UpstreamServer,
   cause: Cause,
 ): void {
-  const { status, what } = explainFailure(cause)
-  const reason = cause.code === undefined || cause.code === 'UNSENDABLE' ? cause.message : cause.code
-  onFailure(`${status}: upstream ${upstream.origin} ${what} (${reason})`)
-  answer(req, res, problemAnswer({ status, detail: `The upstream ${what}.`, headers: admitted.headers }))
+  const { status, reason, what } = explainFailure(cause)
+  const because = cause.code === undefined || cause.code === 'UNSENDABLE' ? cause.message : cause.code
+  onFailure(`${status}: upstream ${upstream.origin} ${what} (${because})`)
+  const rejection: OwnRejection = {
+    status,
+    reason,
+    detail: `The upstream ${what}.`,
+    headers: admitted.headers,
+  }
+  own.send(req, res, problemAnswer(rejection))
 }

@@ -3,18 +3,17 @@ import type { Http2Server } from 'node:http2'
 import type { Socket } from 'node:net'
 import { limitedAddress } from 'headgate/identify'
 import { type MaybePromise, peerAddress } from 'headgate/internal'
-import { endSocket } from 'headgate/node-http'
 import { type BoundConnections, boundConnections } from '../http/bound-connections.js'
 import { type Bounds, DEFAULT_BOUNDS } from '../http/bounds.js'
 import { requestIdOf } from '../http/http-request.js'
-import { type HttpAnswer, problemAnswer } from '../http/problem.js'
-import { sendAnswer } from '../http/send-answer.js'
+import { problemAnswer } from '../http/problem.js'
 import { isGone } from '../http/write-head.js'
 import type { AccessEntry } from '../log/server-log.js'
 import { throttledLog } from '../log/write-line.js'
 import { type Admission, type AdmitOptions, createAdmit, pathOf } from './admit.js'
 import { forward, type Listeners } from './forward.js'
 import { createHttp2Front } from './http2-front.js'
+import { createOwnAnswers, type OnOwnAnswer } from './own-answers.js'
 import { rejectUpgrade } from './reject-request.js'
 import { isWebSocket, openTunnel } from './websocket.js'
 import { withoutOffer } from './without-offer.js'
@@ -24,6 +23,8 @@ export interface GatewayOptions extends Omit<AdmitOptions, 'bounds'> {
   readonly onAccess?: ((entry: AccessEntry) => void) | undefined
   /** Called for every attempt to have a request answered by an upstream. */
   readonly onAttempt?: Listeners['onAttempt']
+  /** Called for everything the gateway answers itself or closes, not because of a limit. */
+  readonly onOwnAnswer?: OnOwnAnswer
   /** Default: `DEFAULT_BOUNDS`. */
   readonly bounds?: Partial<Bounds>
 }
@@ -44,8 +45,12 @@ const FAILURE_LINE_EVERY_MS = 5_000
 const FAULT_LINE_EVERY_MS = 60_000
 /** Finds connections whose client has vanished. */
 const PROBE_AFTER_MS = 30_000
-const NO_TUNNELS = problemAnswer({ status: 501, detail: 'CONNECT: this gateway makes no tunnels' })
-const FAILED = problemAnswer({ status: 500, detail: 'The gateway failed.' })
+const NO_TUNNELS = problemAnswer({
+  status: 501,
+  reason: 'connect',
+  detail: 'CONNECT: this gateway makes no tunnels',
+})
+const FAILED = problemAnswer({ status: 500, reason: 'fault', detail: 'The gateway failed.' })
 
 /** Builds a gateway in front of upstreams. A request is decided before any of its body is read. */
 export function createGateway(options: GatewayOptions): Gateway {
@@ -66,10 +71,8 @@ export function createGateway(options: GatewayOptions): Gateway {
     logFault('gateway', () => `request failed: ${cause}`, { level: 'error', cause, consequence: '500' })
   }
 
-  /** Sends an answer of the gateway's own. */
-  const answer = (req: IncomingMessage, res: ServerResponse, own: HttpAnswer) =>
-    sendAnswer(req, res, serving().cors?.readable(req, own) ?? own)
-  const listeners: Listeners = { onFailure, onAttempt, answer }
+  const own = createOwnAnswers({ ...options, cors: () => serving().cors })
+  const listeners: Listeners = { onFailure, onAttempt, own }
 
   function handle(req: IncomingMessage, res: ServerResponse): MaybePromise<void> {
     // An offer of another protocol may be followed by bytes of that protocol.
@@ -94,10 +97,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       admission.leave(res.headersSent ? res.statusCode : null)
       onAccess?.(accessEntry(req, res.statusCode, admission, beganMs))
     })
-    if (admission.answer !== null) {
-      const send = admission.isPreflight ? sendAnswer : answer
-      return void send(req, res, admission.answer)
-    }
+    if (admission.answer !== null) return void own.send(req, res, admission.answer)
     if (req.httpVersion === '1.1' && req.headers.expect !== undefined) res.writeContinue()
     forward({ req, res, admitted: admission }, listeners)
   }
@@ -109,8 +109,8 @@ export function createGateway(options: GatewayOptions): Gateway {
       return void socket.destroy()
     }
     socket.once('close', () => admission.leave(null))
-    if (admission.answer !== null) endSocket(socket, admission.answer)
-    else openTunnel({ req, socket, head }, admission, onFailure)
+    if (admission.answer !== null) own.end(socket, admission.answer)
+    else openTunnel({ req, socket, head }, admission, listeners)
   }
 
   // We check Host and the number of headers ourselves, with a better answer: Node silently drops headers beyond a
@@ -127,12 +127,12 @@ export function createGateway(options: GatewayOptions): Gateway {
   server.maxHeadersCount = 0
   const whose = ({ remoteAddress }: Socket) =>
     serving().clientAddress.trusts(remoteAddress) ? null : limitedAddress(remoteAddress)
-  const connections = boundConnections(server, bounds, whose)
+  const connections = boundConnections(server, bounds, whose, own.note)
   const serve = (req: IncomingMessage, res: ServerResponse) => {
     const answerFault = (error: unknown) => {
       onFault(error)
       if (res.headersSent) res.destroy()
-      else answer(req, res, FAILED)
+      else own.send(req, res, FAILED)
     }
     try {
       handle(req, res)?.catch(answerFault)
@@ -143,21 +143,21 @@ export function createGateway(options: GatewayOptions): Gateway {
   const onRequest = connections.bound(serve)
   server.on('request', onRequest).on('checkContinue', onRequest).on('checkExpectation', onRequest)
   // A tunnel would carry requests that nobody counts.
-  server.on('connect', (_req, socket) => endSocket(socket as Socket, NO_TUNNELS))
+  server.on('connect', (_req, socket) => own.end(socket as Socket, NO_TUNNELS))
   server.on('upgrade', (req, stream, head) => {
     const socket = stream as Socket
     socket.on('error', () => socket.destroy())
     // Pending answers would be written into what follows.
     if (!connections.handOver(socket)) return void socket.destroy()
     const objection = rejectUpgrade(req)
-    if (objection !== null) return endSocket(socket, problemAnswer(objection))
+    if (objection !== null) return own.end(socket, problemAnswer(objection))
     if (!isWebSocket(req)) return withoutOffer(server, { req, socket, head })
     upgrade(req, socket, head).catch(error => {
       onFault(error)
-      endSocket(socket, FAILED)
+      own.end(socket, FAILED)
     })
   })
-  return { server, connections, http2: createHttp2Front(bounds, whose, serve) }
+  return { server, connections, http2: createHttp2Front(bounds, whose, serve, own) }
 }
 
 function accessEntry(

@@ -8,7 +8,7 @@ import type { Socket } from 'node:net'
 import type { Bounds } from '../http/bounds.js'
 import { countInFlight } from '../http/count-in-flight.js'
 import { problemAnswer } from '../http/problem.js'
-import { sendAnswer } from '../http/send-answer.js'
+import type { OwnAnswers } from './own-answers.js'
 
 type Handler = (req: IncomingMessage, res: ServerResponse) => void
 
@@ -19,6 +19,7 @@ const MAX_HEADER_PAIRS = 128
 const IDLE_MS = 30_000
 const DIFFERENT_HOSTS = problemAnswer({
   status: 400,
+  reason: 'host',
   detail: 'Host: expected the same as :authority, or none',
 })
 
@@ -27,6 +28,7 @@ export function createHttp2Front(
   bounds: Bounds,
   clientOf: (socket: Socket) => string | null,
   handler: Handler,
+  own: OwnAnswers,
 ): Http2Server {
   const perClient = countInFlight(bounds.maxClientConnections)
   const server = createServer({
@@ -38,7 +40,10 @@ export function createHttp2Front(
   server.on('session', session => {
     const client = clientOf(session.socket as Socket)
     const leave = client === null ? () => {} : perClient.enter(client)
-    if (leave === null) return session.destroy()
+    if (leave === null) {
+      own.note('client-connections', null, session.socket as Socket)
+      return session.destroy()
+    }
     session.once('close', leave)
     session.on('error', () => session.destroy())
     session.setTimeout(IDLE_MS, () => session.close())
@@ -46,11 +51,11 @@ export function createHttp2Front(
   server.on('sessionError', (_error, session) => session.destroy())
   server.on('request', (req, res) => {
     req.stream.on('error', () => {})
-    watchStream(req, bounds)
+    watchStream(req, bounds, own)
     const isSound = writeAsHttp1(req)
     const pair = [req, res] as unknown as [IncomingMessage, ServerResponse]
     if (isSound) handler(...pair)
-    else sendAnswer(...pair, DIFFERENT_HOSTS)
+    else own.send(...pair, DIFFERENT_HOSTS)
   })
   return server
 }
@@ -75,12 +80,14 @@ function writeAsHttp1(req: Http2ServerRequest): boolean {
 }
 
 /** Cuts off a client that neither sends its body nor reads its answer; one that waits for events is not cut off. */
-function watchStream({ stream }: Http2ServerRequest, { responseTimeoutMs }: Bounds): void {
+function watchStream({ stream }: Http2ServerRequest, { responseTimeoutMs }: Bounds, own: OwnAnswers): void {
   if (responseTimeoutMs === 0) return
   const check = () => {
     const isClientsTurn = stream.writableLength > 0 || !stream.readableEnded
-    if (isClientsTurn && !stream.destroyed) stream.close(constants.NGHTTP2_CANCEL)
-    else stream.setTimeout(responseTimeoutMs, check)
+    if (isClientsTurn && !stream.destroyed) {
+      own.note('unread', null, stream.session?.socket as Socket)
+      stream.close(constants.NGHTTP2_CANCEL)
+    } else stream.setTimeout(responseTimeoutMs, check)
   }
   stream.setTimeout(responseTimeoutMs, check)
 }

@@ -7,17 +7,21 @@ import { type IncomingMessage, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { drain } from 'headgate/internal'
-import { endSocket } from 'headgate/node-http'
 import type { Dispatcher } from 'undici'
-import { problemAnswer, type Rejection } from '../http/problem.js'
+import { problemAnswer } from '../http/problem.js'
 import { headerTokens, headerValues } from '../http/raw-headers.js'
 import type { Admitted } from './admit.js'
 import { type AnswerHead, requestHeaders, responseHeaders } from './end-to-end-headers.js'
-import { explainFailure } from './forward.js'
+import { explainFailure, type Listeners } from './forward.js'
+import type { OwnRejection } from './own-answers.js'
 import { rejectAnswer } from './reject-answer.js'
 
 const SWITCHING = 101
-const EARLY: Rejection = { status: 400, detail: 'Upgrade: expected nothing before the upgrade is agreed on' }
+const EARLY: OwnRejection = {
+  status: 400,
+  reason: 'upgrade',
+  detail: 'Upgrade: expected nothing before the upgrade is agreed on',
+}
 
 /** A client that waits for the upstream's agreement. */
 export interface Handshake {
@@ -31,7 +35,7 @@ export interface Handshake {
 export function openTunnel(
   { req, socket, head }: Handshake,
   admitted: Admitted,
-  onFailure: (reason: string) => void,
+  { onFailure, own }: Pick<Listeners, 'onFailure' | 'own'>,
 ): void {
   const { pool, headers } = admitted
   let isAgreed = false
@@ -66,7 +70,12 @@ export function openTunnel(
       socket.off('data', onEarly)
       if (socket.destroyed || !isAgreement(answer)) {
         upstream.destroy()
-        if (!socket.destroyed) reject({ status: 502, detail: 'The upstream agreed to another protocol.' })
+        if (!socket.destroyed)
+          reject({
+            status: 502,
+            reason: 'upstream-answer',
+            detail: 'The upstream agreed to another protocol.',
+          })
         return
       }
       socket.pause()
@@ -93,10 +102,10 @@ export function openTunnel(
     },
     onError(cause) {
       if (isAgreed || socket.destroyed) return void socket.destroy()
-      const { status, what } = explainFailure(cause)
+      const { status, reason, what } = explainFailure(cause)
       server.health.failed(performance.now())
       onFailure(`${status}: upstream ${server.upstream.origin} ${what} (${cause.message})`)
-      reject({ status, detail: `The upstream ${what}.` })
+      reject({ status, reason, detail: `The upstream ${what}.` })
     },
   }
   const fields = requestHeaders(req, host, admitted)
@@ -105,9 +114,9 @@ export function openTunnel(
     handler,
   )
 
-  function reject(rejection: Rejection): void {
+  function reject(rejection: OwnRejection): void {
     socket.off('data', onEarly)
-    endSocket(socket, problemAnswer({ ...rejection, headers: [...(rejection.headers ?? []), ...headers] }))
+    own.end(socket, problemAnswer({ ...rejection, headers: [...(rejection.headers ?? []), ...headers] }))
   }
 }
 

@@ -4,7 +4,7 @@
  * long a client may not read, how many requests may wait on one connection, and how many connections one client
  * has.
  */
-import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import { MAX_DRAINED_BYTES } from 'headgate/internal'
 import { countInFlight } from './count-in-flight.js'
@@ -20,6 +20,12 @@ export interface ConnectionBounds {
   readonly bodyGraceMs: number
   readonly responseTimeoutMs: number
 }
+
+/**
+ * Called for every request that is answered here, and every connection that is closed because of a bound, with the
+ * reason; a status of null means without an answer.
+ */
+export type OnEnded = (reason: string, status: number | null, socket: Socket) => void
 
 export type Handler = (req: IncomingMessage, res: ServerResponse) => void
 
@@ -70,6 +76,7 @@ export function boundConnections(
   server: Server,
   bounds: ConnectionBounds,
   clientOf: (socket: Socket) => string | null,
+  onEnded: OnEnded = () => {},
 ): BoundConnections {
   const connections = new Map<Socket, Connection>()
   const perClient = countInFlight(bounds.maxClientConnections)
@@ -77,7 +84,10 @@ export function boundConnections(
   server.on('connection', (socket: Socket) => {
     const client = clientOf(socket)
     const leave = client === null ? () => {} : perClient.enter(client)
-    if (leave === null) return void socket.destroy()
+    if (leave === null) {
+      onEnded('client-connections', null, socket)
+      return void socket.destroy()
+    }
     const connection = open(socket, bounds)
     connections.set(socket, connection)
     socket.once('close', () => {
@@ -87,9 +97,21 @@ export function boundConnections(
     })
   })
 
+  server.on('clientError', (error: NodeJS.ErrnoException, stream) => {
+    const socket = stream as Socket
+    const mistake = mistakeOf(error)
+    const [first] = connections.get(socket)?.responses ?? []
+    // A request that is being answered has its answer, whatever comes of the rest of its body.
+    if (mistake !== null && socket.writable && first?.headersSent !== true) {
+      onEnded(mistake.reason, mistake.status, socket)
+      socket.write(bareAnswer(mistake.status))
+    }
+    socket.destroy(error)
+  })
+
   const sweep = setInterval(() => {
     const nowMs = performance.now()
-    for (const connection of connections.values()) check(connection, bounds, nowMs)
+    for (const connection of connections.values()) check(connection, bounds, nowMs, onEnded)
   }, SWEEP_MS)
   sweep.unref()
   let isDraining = false
@@ -102,7 +124,12 @@ export function boundConnections(
   return {
     bound: handler => (req, res) => {
       const connection = connections.get(req.socket)
-      if (connection === undefined || !mayBeHandled(connection, bounds, req, res)) return
+      if (connection === undefined) return
+      const wasWithin = connection.overrunAtBytes === null
+      if (!mayBeHandled(connection, bounds, req, res)) {
+        if (wasWithin) onEnded('pipelined', null, req.socket)
+        return
+      }
       if (isDraining) res.shouldKeepAlive = false
       handler(req, res)
     },
@@ -198,13 +225,17 @@ function abandonQueued({ responses }: Connection): void {
   }
 }
 
-function check(connection: Connection, bounds: ConnectionBounds, nowMs: number): void {
+function check(connection: Connection, bounds: ConnectionBounds, nowMs: number, onEnded: OnEnded): void {
   const { socket, responses, last } = connection
+  const close = (reason: string) => {
+    onEnded(reason, null, socket)
+    socket.destroy()
+  }
   const isBodyDue = last !== null && !last.req.complete
   const isQuiet = !isBodyDue && responses.size === 0
-  if (isBodyDue && isTooSlow(connection, last.req, nowMs)) rejectSlowBody(connection, last)
+  if (isBodyDue && isTooSlow(connection, last.req, nowMs)) rejectSlowBody(connection, last, onEnded)
   else if (hasOverrun(connection)) socket.destroy()
-  else if (hasStalled(connection, bounds, nowMs)) socket.destroy()
+  else if (hasStalled(connection, bounds, nowMs)) close('unread')
   else if (isQuiet && nowMs - connection.idleSinceMs > MAX_IDLE_MS) socket.destroy()
 }
 
@@ -234,8 +265,26 @@ function isTooSlow({ socket, body }: Connection, req: IncomingMessage, nowMs: nu
   return body.isBelow(nowMs, socket.bytesRead)
 }
 
-function rejectSlowBody({ socket }: Connection, { req, res }: NonNullable<Connection['last']>): void {
-  if (res.headersSent || res.socket === null) return void socket.destroy()
+function rejectSlowBody(
+  { socket }: Connection,
+  { req, res }: NonNullable<Connection['last']>,
+  onEnded: OnEnded,
+): void {
+  const isAnswering = res.headersSent || res.socket === null
+  onEnded('slow-body', isAnswering ? null : 408, socket)
+  if (isAnswering) return void socket.destroy()
   res.shouldKeepAlive = false
   sendAnswer(req, res, problemAnswer({ status: 408, detail: 'The body came too slowly.' }))
+}
+
+/** Returns what was wrong with bytes that are no request; null for a connection that broke. */
+function mistakeOf({ code = '' }: NodeJS.ErrnoException): { status: number; reason: string } | null {
+  if (code === 'HPE_HEADER_OVERFLOW') return { status: 431, reason: 'header-size' }
+  if (code === 'HPE_CHUNK_EXTENSIONS_OVERFLOW') return { status: 413, reason: 'malformed' }
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return { status: 408, reason: 'header-timeout' }
+  return code.startsWith('HPE_') ? { status: 400, reason: 'malformed' } : null
+}
+
+function bareAnswer(status: number): string {
+  return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nConnection: close\r\n\r\n`
 }

@@ -22,6 +22,9 @@ export interface HttpAnswer {
   readonly status: number
   readonly headers: readonly HeaderField[]
   readonly body: string
+  /** Why it was given, in a word and in a sentence, if it is an answer of our own. */
+  readonly reason?: string | undefined
+  readonly detail?: string
   /** The change the request made, in words, for the audit trail. */
   readonly change?: string
   /** Writes the body of an unbounded response, instead of `body`. */
@@ -40,6 +43,8 @@ export function problemAnswer({ status, detail, headers = [], ...more }: Rejecti
     status,
     headers: [['Content-Type', 'application/problem+json'], ['Cache-Control', 'no-store'], ...headers],
     body: `${printable(JSON.stringify(body))}\n`,
+    reason,
+    detail,
   }
 }
 

@@ -4,6 +4,7 @@ import { prometheus } from 'headgate/metrics'
 import { type Endpoint, open, reads } from '../admin/endpoint.js'
 import type { ConfigCounts } from '../admin/probes.js'
 import type { HttpAnswer } from '../http/problem.js'
+import { type AnswerReading, answerFamilies } from './gateway-answers.js'
 import { type UpstreamReading, upstreamFamilies } from './upstream-counts.js'
 
 export interface MetricsOptions {
@@ -11,15 +12,20 @@ export interface MetricsOptions {
   readonly isPublic: boolean
   configState(): ConfigCounts
   readonly upstreams: { read(): readonly UpstreamReading[] }
+  answers(): readonly AnswerReading[]
 }
 
 export function metricsEndpoints(
   statistics: Pick<Statistics, 'read'>,
-  { isPublic, configState, upstreams }: MetricsOptions,
+  { isPublic, configState, upstreams, answers }: MetricsOptions,
 ): readonly Endpoint[] {
   const exposed = prometheus({
     statistics,
-    more: () => [...serverFamilies(configState()), ...upstreamFamilies(upstreams.read())],
+    more: () => [
+      ...serverFamilies(configState()),
+      ...upstreamFamilies(upstreams.read()),
+      ...answerFamilies(answers()),
+    ],
   })
   const metrics = (req: { readonly headers: { readonly accept?: string | undefined } }): HttpAnswer => {
     const { contentType, body } = exposed.answer(req.headers.accept)

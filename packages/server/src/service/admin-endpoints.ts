@@ -6,6 +6,7 @@ import { type Health, probes } from '../admin/probes.js'
 import { decisionEndpoints } from '../decision-api/decision-endpoints.js'
 import { openApiEndpoint } from '../decision-api/openapi/openapi-document.js'
 import type { WriteLine } from '../log/write-line.js'
+import type { AnswerReading } from '../metrics/gateway-answers.js'
 import { metricsEndpoints } from '../metrics/metrics-endpoints.js'
 import type { UpstreamReading } from '../metrics/upstream-counts.js'
 import { findEndpoint } from '../observe/find-subjects.js'
@@ -24,6 +25,8 @@ export interface AdminEndpointsOptions extends Health {
   /** Returns when a share of the subjects asked. */
   arrivals(): Promise<ArrivalSample>
   readonly upstreams: { read(): readonly UpstreamReading[] }
+  /** What the gateway has answered itself and closed. */
+  answers(): readonly AnswerReading[]
   /** Whether metrics need no token. */
   readonly metricsPublic: boolean
   readonly log: WriteLine
@@ -37,6 +40,7 @@ export function adminEndpoints({
   statistics,
   arrivals,
   upstreams,
+  answers,
   metricsPublic,
   log,
   ...health
@@ -46,7 +50,12 @@ export function adminEndpoints({
     openApiEndpoint,
     meEndpoint,
     ...probes(health),
-    ...metricsEndpoints(statistics, { isPublic: metricsPublic, configState: health.configState, upstreams }),
+    ...metricsEndpoints(statistics, {
+      isPublic: metricsPublic,
+      configState: health.configState,
+      upstreams,
+      answers,
+    }),
     ...operatorEndpoints(limiter, stats.subjectOf),
     ...statsEndpoints(stats),
     ...subjectEndpoints(limiter, stats),

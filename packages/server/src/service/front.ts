@@ -14,6 +14,7 @@ import { hostAndPort, listen, urlOf } from '../http/listen.js'
 import { type CertificateFiles, createTlsFront, type TlsFront } from '../http/tls-front.js'
 import type { AccessEntry } from '../log/server-log.js'
 import type { WriteLine } from '../log/write-line.js'
+import { type AnswerReading, GatewayAnswers } from '../metrics/gateway-answers.js'
 import { UpstreamCounts, type UpstreamReading } from '../metrics/upstream-counts.js'
 import { createDemoUpstream } from './demo-upstream.js'
 
@@ -28,6 +29,8 @@ export interface Front {
   /** Returns when a share of the subjects asked any of them. */
   arrivals(): Promise<ArrivalSample>
   upstreams(): readonly UpstreamReading[]
+  /** What the gateway has answered itself and closed, not because of a limit. */
+  answers(): readonly AnswerReading[]
   /** Identifies the caller by the file in force. */
   identify(): Identify
   /** Its further endpoints on the admin port. */
@@ -105,6 +108,7 @@ export async function startFront({ limiter, statistics }: Deciding, options: Fro
       for (const pool of serving.pools) pool.close()
     })
     const upstreams = new UpstreamCounts(() => serving.pools)
+    const answers = new GatewayAnswers()
     const gateway = createGateway({
       limiter,
       serving: () => serving,
@@ -112,12 +116,13 @@ export async function startFront({ limiter, statistics }: Deciding, options: Fro
       bounds: options.bounds,
       onAccess: options.onAccess,
       onAttempt: attempt => upstreams.add(attempt),
+      onOwnAnswer: (reason, status) => answers.add(reason, status),
       onNoPermit: rejection => upstreams.addRejection(rejection),
     })
     const envoy = await openEnvoyPort(limiter, options)
     let envoyStopped: Promise<void> | undefined
     closers.push(() => envoyStopped)
-    const gatewayUrl = await openGateway(gateway, options, closers)
+    const gatewayUrl = await openGateway(gateway, options, { closers, answers })
     return {
       gatewayUrl,
       grpcAddress: options.envoy && envoy ? hostAndPort(options.envoy.host, envoy.port) : null,
@@ -125,6 +130,7 @@ export async function startFront({ limiter, statistics }: Deciding, options: Fro
       statistics,
       arrivals: async () => statistics.arrivals(),
       upstreams: () => upstreams.read(),
+      answers: () => answers.read(),
       identify: () => serving.identify,
       endpoints: envoy === null ? [] : [envoy.endpoint],
       envoyConfigState: () => envoy?.configState() ?? null,
@@ -150,7 +156,11 @@ export async function startFront({ limiter, statistics }: Deciding, options: Fro
   }
 }
 
-async function openGateway(gateway: Gateway, options: FrontOptions, closers: Closers): Promise<string> {
+async function openGateway(
+  gateway: Gateway,
+  options: FrontOptions,
+  { closers, answers }: { readonly closers: Closers; readonly answers: GatewayAnswers },
+): Promise<string> {
   const { host, log } = options
   const tls = options.tls === undefined ? null : await startTls(options.tls, gateway, log)
   if (tls !== null) closers.push(() => tls.close())
@@ -162,6 +172,7 @@ async function openGateway(gateway: Gateway, options: FrontOptions, closers: Clo
     const { timeoutMs } = options.drain
     const cut = await close({ timeoutMs, now })
     if (cut === 0) return
+    answers.add('drain', null, cut)
     const when = now?.aborted ? 'at the second signal' : `${timeoutMs / 1_000} s after the stop began`
     log(`${cut} connections with a request in flight were cut, ${when}`, { level: 'warn' })
   })

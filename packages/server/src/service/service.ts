@@ -110,6 +110,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       statistics: front.statistics,
       arrivals: front.arrivals,
       upstreams: { read: front.upstreams },
+      answers: front.answers,
       metricsPublic: admin.metricsPublic,
       configState,
       workers: front.workers,

@@ -1,5 +1,6 @@
 /** The messages between the supervising process and its workers. */
 import type { ArrivalSample, ProcessStatistics, Report } from 'headgate/internal'
+import type { AnswerReading } from '../metrics/gateway-answers.js'
 import type { UpstreamReading } from '../metrics/upstream-counts.js'
 
 /** Where a worker listens: the same for all of them. */
@@ -13,6 +14,7 @@ export interface Listening {
 export interface WorkerCounts {
   readonly statistics: ProcessStatistics
   readonly upstreams: readonly UpstreamReading[]
+  readonly answers: readonly AnswerReading[]
 }
 
 export type FromWorker =

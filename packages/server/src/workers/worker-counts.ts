@@ -1,5 +1,6 @@
 import type { ProcessStatistics, Report } from 'headgate/internal'
 import type { Statistics } from 'headgate/metrics'
+import { type AnswerReading, mergeAnswers } from '../metrics/gateway-answers.js'
 import { mergeUpstreams, type UpstreamReading } from '../metrics/upstream-counts.js'
 import { countsAlone, mergeReports, mergeStatistics } from '../observe/merge-reports.js'
 import type { WorkerCounts } from './messages.js'
@@ -8,6 +9,7 @@ import type { WorkerCounts } from './messages.js'
 export interface AllCounts {
   readonly statistics: Pick<Statistics, 'read' | 'onSecond'>
   upstreams(): readonly UpstreamReading[]
+  answers(): readonly AnswerReading[]
   /** Takes what a worker has counted since it began. */
   heard(worker: number, counts: WorkerCounts): void
   /** Takes what a worker has counted in a second. */
@@ -22,9 +24,10 @@ export function createAllCounts(own: Statistics): AllCounts {
   /** By listener, the reports it has not received yet. */
   const waiting = new Set<Report[]>()
 
+  const others = () => [...live.values(), ...(gone === null ? [] : [gone])]
+
   function read(): ProcessStatistics {
-    const others = [...live.values(), ...(gone === null ? [] : [gone])]
-    return mergeStatistics([own.read(), ...others.map(({ statistics }) => statistics)])
+    return mergeStatistics([own.read(), ...others().map(({ statistics }) => statistics)])
   }
 
   return {
@@ -43,8 +46,8 @@ export function createAllCounts(own: Statistics): AllCounts {
         }
       },
     },
-    upstreams: () =>
-      mergeUpstreams([...live.values(), ...(gone === null ? [] : [gone])].flatMap(one => one.upstreams)),
+    upstreams: () => mergeUpstreams(others().flatMap(one => one.upstreams)),
+    answers: () => mergeAnswers(others().flatMap(one => one.answers)),
     heard: (worker, counts) => void live.set(worker, counts),
     passed(report) {
       for (const reports of waiting) reports.push(report)
@@ -53,14 +56,16 @@ export function createAllCounts(own: Statistics): AllCounts {
       const last = live.get(worker)
       if (last === undefined) return
       live.delete(worker)
-      const statistics = countsAlone(last.statistics)
-      gone =
-        gone === null
-          ? { statistics, upstreams: last.upstreams }
-          : {
-              statistics: mergeStatistics([gone.statistics, statistics]),
-              upstreams: mergeUpstreams([...gone.upstreams, ...last.upstreams]),
-            }
+      const ended = { ...last, statistics: countsAlone(last.statistics) }
+      gone = gone === null ? ended : sumOf(gone, ended)
     },
+  }
+}
+
+function sumOf(one: WorkerCounts, other: WorkerCounts): WorkerCounts {
+  return {
+    statistics: mergeStatistics([one.statistics, other.statistics]),
+    upstreams: mergeUpstreams([...one.upstreams, ...other.upstreams]),
+    answers: mergeAnswers([...one.answers, ...other.answers]),
   }
 }

@@ -44,6 +44,7 @@ export function frontOfWorkers(count: number): (deciding: Deciding, options: Fro
       ...workers.listening,
       statistics: counts.statistics,
       upstreams: counts.upstreams,
+      answers: counts.answers,
       async arrivals() {
         return mergeArrivals([statistics.arrivals(), ...(await collector.ask(workers.ready()))])
       },

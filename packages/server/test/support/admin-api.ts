@@ -26,6 +26,7 @@ export async function serveAdmin(limiter: RuleLimiter, tokens: readonly Token[] 
     statistics: createStatistics(),
     upstreams: new UpstreamCounts(),
     log,
+    answers: () => [],
     metricsPublic: false,
     workers: () => ({ ready: 1, wanted: 1 }),
     arrivals: async () => ({ arrivals: [], share: 1 }),
