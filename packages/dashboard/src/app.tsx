@@ -86,7 +86,7 @@ function Page({ live, route, found }: PageProps) {
   }
   if (page === 'find') return <FindPage matches={found} />
   if (page === 'subject') return <SubjectPage key={detail} reference={detail} />
-  if (page === 'policy') return <PolicyPage snapshot={live.snapshot} />
+  if (page === 'policy') return <PolicyPage />
   if (page === 'denials') return <DenialsPage />
   if (page === 'shadow') return <ShadowPage snapshot={live.snapshot} />
   if (page === 'control') return <ControlPage snapshot={live.snapshot} />

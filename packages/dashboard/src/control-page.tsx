@@ -101,7 +101,7 @@ function Overrides() {
         {overrides.map(override => (
           <tr key={nameOf(override)}>
             <th scope="row">{nameOf(override)}</th>
-            <td>{overrideWords(override)}</td>
+            <td class="wrap">{overrideWords(override)}</td>
             {mayChange && (
               <td class="actions">
                 <button type="button" class="quiet" onClick={() => setAsked(override)}>
@@ -151,7 +151,7 @@ function Changes() {
         <tr key={`${atMs} ${index}`}>
           <td class="time">{instant(atMs)}</td>
           <th scope="row">{by ?? 'this machine'}</th>
-          <td>{what}</td>
+          <td class="wrap">{what}</td>
         </tr>
       ))}
     </TablePanel>

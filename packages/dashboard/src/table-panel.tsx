@@ -17,14 +17,23 @@ export interface TablePanelProps {
   /** Shown if there are no rows; null while there are some. */
   readonly empty: string | null
   readonly isWide?: boolean
+  /** Whether it is inside a panel already. */
+  readonly isPlain?: boolean
   /** The rows. */
   readonly children: ComponentChildren
 }
 
 /** The frame of every table of the page. */
-export function TablePanel({ caption, columns = [], empty, isWide = false, children }: TablePanelProps) {
+export function TablePanel({
+  caption,
+  columns = [],
+  empty,
+  isWide = false,
+  isPlain = false,
+  children,
+}: TablePanelProps) {
   return (
-    <section class={isWide ? 'panel wide' : 'panel'}>
+    <section class={isPlain ? undefined : isWide ? 'panel wide' : 'panel'}>
       <table>
         <caption>{caption}</caption>
         {empty === null && columns.length > 0 && (

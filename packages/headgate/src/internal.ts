@@ -33,7 +33,15 @@ export type { ReleaseUpstream, UpstreamOutcome } from './outbound/adaptive-concu
 export { outcomeOfStatus } from './outbound/adaptive-hosts.js'
 export type { Asking, Priority } from './outbound/fair-permits.js'
 export { claimedMethods } from './policy/claimed-methods.js'
-export type { CorsConfig, Enforcement, Masks, UpstreamConfig } from './policy/config.js'
+export type {
+  CorsConfig,
+  Enforcement,
+  Masks,
+  MatchConfig,
+  PolicyOrTier,
+  RuleConfig,
+  UpstreamConfig,
+} from './policy/config.js'
 export type { OverrideOptions, OverrideTarget } from './policy/override.js'
 export type { OverrideEffect } from './policy/override-effect.js'
 export type { Change, ChangeTrail } from './store/change-trail.js'

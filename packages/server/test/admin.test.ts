@@ -56,6 +56,7 @@ async function admin({
   const endpoints = adminEndpoints({
     limiter,
     config: () => defineConfig({}),
+    policyText: async () => null,
     stats: statsOf(limiter),
     statistics: createStatistics(),
     upstreams: new UpstreamCounts(),

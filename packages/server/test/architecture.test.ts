@@ -38,7 +38,8 @@ const FOLDERS: Readonly<Record<string, Row>> = {
     may: ['admin', 'http', 'log'],
     packages: ['@grpc/proto-loader', 'yaml'],
   },
-  observe: { holds: 'stats, alerts and what-if for operators', may: ['admin', 'http'] },
+  simulate: { holds: 'logs replayed against policy files' },
+  observe: { holds: 'stats, alerts and files on trial, for operators', may: ['admin', 'http', 'simulate'] },
   operators: {
     holds: 'what operators do, over HTTP or on Redis',
     may: ['admin', 'http'],
@@ -46,7 +47,6 @@ const FOLDERS: Readonly<Record<string, Row>> = {
   },
   metrics: { holds: 'Prometheus, and how upstreams answer', may: ['admin', 'gateway'], types: ['http'] },
   dashboard: { holds: 'the page', may: ['admin'], types: ['http'] },
-  simulate: { holds: 'logs replayed against policy files' },
   service: {
     holds: 'the ports of one process, opened and closed together',
     may: [

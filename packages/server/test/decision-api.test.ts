@@ -23,6 +23,7 @@ let configState: ConfigCounts = { config: 'current', rejectedConfigs: 0 }
 const endpoints = adminEndpoints({
   limiter,
   config: () => defineConfig({}),
+  policyText: async () => null,
   stats: statsOf(limiter),
   statistics: createStatistics(),
   upstreams: new UpstreamCounts(),

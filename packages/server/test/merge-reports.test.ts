@@ -77,6 +77,7 @@ it('samples of arrivals are those of the subjects that every process kept', () =
     atMs,
     cost: 1,
     denied: false,
+    request: null,
   })
   const subjects = Array.from({ length: 64 }, (_, index) => `user:${index}`)
   const whole = { share: 1, arrivals: subjects.map((subject, index) => arrival(subject, index)) }

@@ -24,7 +24,7 @@ const keep = (_: number, next: () => void) => {
   return () => {}
 }
 const tick = () => work()
-const statistics = createStatistics({ timers: { after: keep, inBackground: keep } })
+const statistics = createStatistics({ sampleArrivals: true, timers: { after: keep, inBackground: keep } })
 const config = defineConfig({
   policies: { api: slidingWindowLog({ limit: 3, window: '1m' }) },
   tiers: { free: { minute: 5 }, big: { minute: 50 } },
@@ -37,6 +37,7 @@ const endpoints = adminEndpoints({
   upstreams: new UpstreamCounts(),
   limiter: ruled,
   config: () => config,
+  policyText: async () => null,
   stats,
   statistics,
   log: () => {},
@@ -318,5 +319,59 @@ describe('POST /v1/find', () => {
       await send('DELETE', '/v1/overrides', { subject: found?.reference, ...(rule && { rule }) })
     }
     expect(await ruled.request({ subject, path: '/api' })).toMatchObject({ allowed: true })
+  })
+})
+
+describe('the policy', () => {
+  it('the policy shows its tiers and rules in order, with what they matched and denied', async () => {
+    for (let index = 0; index < 5; index++) await ruled.request({ subject: 'user:counted', path: '/api' })
+    tick()
+    const { body } = await get('/v1/policy')
+    expect(body).toMatchObject({
+      version: expect.stringMatching(/^[0-9a-f]{8}$/),
+      state: 'current',
+      default: 'tier free',
+      tiers: [
+        { name: 'free', numbers: { minute: 5 } },
+        { name: 'big', numbers: { minute: 50 } },
+      ],
+      policies: [{ name: 'api', limits: [expect.stringContaining('3')], mode: 'enforce' }],
+      rules: [{ name: 'all', match: '/api', charges: 'policy api', mode: 'enforce' }],
+      versions: [{ version: body.version, processes: 1 }],
+    })
+    const [rule] = body.rules as { matched: number; denied: number }[]
+    expect(rule?.denied).toBeGreaterThanOrEqual(2)
+    expect(rule?.matched).toBeGreaterThanOrEqual((rule?.denied ?? 0) + 3)
+    expect((await get('/v1/policy/text')).status).toBe(404)
+  })
+
+  it('a policy on trial is validated, explained and replayed, and changes nothing', async () => {
+    for (let index = 0; index < 3; index++) await ruled.request({ subject: 'user:replayed', path: '/api' })
+    const text = (
+      limit: number,
+    ) => `policies: { api: { algorithm: sliding-window-log, limit: ${limit}, window: 1m } }
+tiers: { free: { minute: 5 } }
+default: { tier: free }
+rules: [{ name: all, match: { path: /api }, policy: api }]
+`
+    const request = { subject: 'user:1', method: 'GET', path: '/api' }
+    const before = (await get('/v1/policy')).body.version
+    const { body } = await send('POST', '/v1/policy/try', { text: text(2), request })
+    expect(body).toMatchObject({ issues: [], explanation: expect.stringContaining('rule all') })
+    const replay = body.replay as Record<string, Record<string, number>> & { newlyDenied: object[] }
+    expect(replay.after?.denied).toBeGreaterThan(replay.before?.denied ?? 0)
+    expect(replay.newlyDenied).toContainEqual({
+      subject: 'user:re…',
+      reference: referenceOf('user:replayed'),
+      denied: 1,
+    })
+    expect((await get('/v1/policy')).body.version).toBe(before)
+    const same = await send('POST', '/v1/policy/try', { text: text(3) })
+    expect(same.body.replay).toMatchObject({ newlyDeniedCount: 0, noLongerDeniedCount: 0 })
+    const wrong = await send('POST', '/v1/policy/try', { text: `${text(2)}ruels: []\n` })
+    expect(wrong.body).toMatchObject({ issues: [{ line: 5, path: 'ruels' }], version: null, replay: null })
+    expect((await send('POST', '/v1/policy/try', { text: 'a: [' })).body.issues).not.toEqual([])
+    expect((await send('POST', '/v1/policy/try', { text: 5 })).status).toBe(400)
+    expect((await send('POST', '/v1/policy/try', { text: 'x'.repeat(1_600_000) })).status).toBe(413)
   })
 })

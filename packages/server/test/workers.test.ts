@@ -97,12 +97,14 @@ it('workers share the limits and the port, and the admin port speaks for all of 
   await expect
     .poll(async () => (await (await fetch(`${adminUrl}/v1/stats`)).json()) as object)
     .toMatchObject({ totals: { allowed: 25, denied: 5 }, processes: { live: 3 } })
-  const played = await fetch(`${adminUrl}/v1/whatif`, {
+  const tried = await fetch(`${adminUrl}/v1/policy/try`, {
     method: 'POST',
     headers: { 'Content-Type': 'application/json' },
-    body: '{ "policy": "api", "limits": [{ "algorithm": "sliding-window-log", "limit": 10, "window": "1m" }] }',
+    body: JSON.stringify({ text: contentOf(10) }),
   })
-  expect(await played.json()).toMatchObject({ sample: { requests: 30 }, whatIf: { denied: 20 } })
+  expect(await tried.json()).toMatchObject({
+    replay: { requests: 30, before: { denied: 5 }, after: { denied: 20 } },
+  })
   expect(await readiness(adminUrl)).toEqual({
     code: 200,
     status: 'ok',

@@ -8,12 +8,12 @@ const FIRST_BYTES = 1024
 const JSON_TYPE = /^application\/json[ \t]*(?:;|$)/i
 
 /** Reads the JSON body of a request. Throws a `RequestError` for another type, too long a body, or invalid JSON. */
-export async function readJson(req: IncomingMessage): Promise<unknown> {
+export async function readJson(req: IncomingMessage, maxBytes = MAX_BODY_BYTES): Promise<unknown> {
   const type = req.headers['content-type'] ?? ''
   if (!JSON_TYPE.test(type))
     throw new RequestError(415, { field: 'content-type', expected: 'application/json' })
-  if (Number(req.headers['content-length'] ?? 0) > MAX_BODY_BYTES) throw tooLarge()
-  const text = await readText(req)
+  if (Number(req.headers['content-length'] ?? 0) > maxBytes) throw tooLarge(maxBytes)
+  const text = await readText(req, maxBytes)
   try {
     return JSON.parse(text)
   } catch {
@@ -25,20 +25,20 @@ export async function readJson(req: IncomingMessage): Promise<unknown> {
  * Reads without `for await`, which would close the connection before a rejection could be written to it. The bytes go
  * into one buffer: a list of chunks takes a hundred times their bytes if they come one by one.
  */
-function readText(req: IncomingMessage): Promise<string> {
+function readText(req: IncomingMessage, maxBytes: number): Promise<string> {
   return new Promise((resolve, reject) => {
     let bytes = Buffer.allocUnsafe(FIRST_BYTES)
     let length = 0
     const collect = (chunk: Buffer) => {
       const before = length
       length += chunk.length
-      if (length > MAX_BODY_BYTES) {
+      if (length > maxBytes) {
         req.off('data', collect)
-        reject(tooLarge())
+        reject(tooLarge(maxBytes))
         return
       }
       if (length > bytes.length) {
-        const larger = Buffer.allocUnsafe(Math.min(MAX_BODY_BYTES, Math.max(length, 2 * bytes.length)))
+        const larger = Buffer.allocUnsafe(Math.min(maxBytes, Math.max(length, 2 * bytes.length)))
         bytes.copy(larger, 0, 0, before)
         bytes = larger
       }
@@ -51,20 +51,24 @@ function readText(req: IncomingMessage): Promise<string> {
   })
 }
 
-function tooLarge(): RequestError {
-  return new RequestError(413, { field: 'body', expected: `at most ${MAX_BODY_BYTES} bytes`, got: 'more' })
+function tooLarge(maxBytes: number): RequestError {
+  return new RequestError(413, { field: 'body', expected: `at most ${maxBytes} bytes`, got: 'more' })
 }
 
 /** Reads a body that is a JSON object; throws a `RequestError` for any other. */
-export async function readObject(req: IncomingMessage): Promise<Fields> {
-  const body = await readJson(req)
+export async function readObject(req: IncomingMessage, maxBytes?: number): Promise<Fields> {
+  const body = await readJson(req, maxBytes)
   if (typeof body === 'object' && body !== null && !Array.isArray(body)) return body as Fields
   throw new RequestError(400, { field: 'body', expected: 'a JSON object' })
 }
 
 /** Does the same, and rejects fields other than these. */
-export async function readFields(req: IncomingMessage, known: readonly string[]): Promise<Fields> {
-  const fields = await readObject(req)
+export async function readFields(
+  req: IncomingMessage,
+  known: readonly string[],
+  maxBytes?: number,
+): Promise<Fields> {
+  const fields = await readObject(req, maxBytes)
   const unknown = Object.keys(fields).find(key => !known.includes(key))
   if (unknown === undefined) return fields
   throw new RequestError(400, { field: shownName(unknown), expected: `one of ${known.join(', ')}` })

@@ -1,4 +1,6 @@
 import { existsSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { basename } from 'node:path'
 import type { Config } from 'headgate'
 import { type WatchedConfig, watchConfig } from 'headgate/config'
 import { configWithSettings, type Settings } from 'headgate/internal'
@@ -12,6 +14,8 @@ export interface LiveConfig {
   /** Sets the function that applies a new configuration; it rejects with the reason if it cannot. */
   onChange(apply: (config: Config) => Promise<void>): void
   state(): ConfigCounts
+  /** The text of the file as it is on disk now; null if there is none. */
+  text(): Promise<{ readonly fileName: string; readonly text: string } | null>
   close(): void
 }
 
@@ -74,6 +78,7 @@ async function watched(path: string, settings: Settings, log: WriteLine): Promis
       // It may have changed while the server was starting.
       if (watcher.config !== config) void watcher.reload()
     },
+    text: async () => ({ fileName: basename(path), text: await readFile(path, 'utf8') }),
     state: () => ({ config: watcher.isStale ? 'stale' : 'current', rejectedConfigs: rejected }),
     close() {
       process.off('SIGHUP', onHangUp)
@@ -86,6 +91,7 @@ function fixed(config: Config): LiveConfig {
   return {
     config,
     onChange: () => {},
+    text: async () => null,
     state: () => ({ config: 'current', rejectedConfigs: 0 }),
     close: () => {},
   }

@@ -55,6 +55,7 @@ export async function serve(
       admin,
       alerts,
       configState: live.state,
+      policyText: live.text,
       ...(flags.workers > 1 && { openFront: await workersFront(flags.workers) }),
     })
     live.onChange(service.apply)

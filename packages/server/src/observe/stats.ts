@@ -22,6 +22,7 @@ import { History, type Point } from './history.js'
 import { maskSubject } from './mask-subject.js'
 import { processesOf } from './processes.js'
 import type { Budget, RedisStats } from './redis-stats.js'
+import { RuleHour } from './rule-hour.js'
 import { denialRate, durationSeconds, rowsBy, type Second, sumOf } from './second.js'
 import type { Snapshot, WouldBe } from './snapshot.js'
 import { shortcuts, storeStats } from './store-stats.js'
@@ -49,6 +50,7 @@ export interface Stats {
   history(seconds: number): readonly Point[]
   /** Returns kept denials, the newest first. */
   denials(query: DenialQuery): readonly ShownDenial[]
+  rulesOfLastHour(): ReturnType<RuleHour['read']>
   /** Returns firing and pending ones, then resolved ones. */
   alerts(): readonly Alert[]
   /** How often a caller was denied in each of the last 24 hours, the oldest first, as far as denials were kept. */
@@ -73,6 +75,7 @@ export function createStats(options: StatsOptions): Stats {
   const { limiter, statistics, storeKind, service, configState, unixMs, alerts } = options
   const fleet = options.fleet === null ? null : new FleetSeconds(options.fleet)
   const history = new History()
+  const rules = new RuleHour()
   const deniedCallers = new RecentDeniedCallers()
   const log = new DenialLog(unixMs)
   /** Subjects that operators have looked for, by reference, the one longest ago first. */
@@ -92,6 +95,7 @@ export function createStats(options: StatsOptions): Stats {
   function heard(second: Second): void {
     window = [...window, second].slice(-WINDOW)
     history.add(second)
+    rules.add(second)
     deniedCallers.add(second)
     if (scope === 'process') log.addOwn(second.denials)
     else log.add(second.denials)
@@ -205,6 +209,7 @@ export function createStats(options: StatsOptions): Stats {
     snapshot,
     history: seconds => history.last(seconds),
     denials: query => log.find(query, show),
+    rulesOfLastHour: () => rules.read(unixMs()),
     alerts: () => alerts.list(),
     deniedByHour(reference) {
       const hours = log.deniedByHour(reference)

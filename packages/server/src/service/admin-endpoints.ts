@@ -10,16 +10,18 @@ import type { AnswerReading } from '../metrics/gateway-answers.js'
 import { metricsEndpoints } from '../metrics/metrics-endpoints.js'
 import type { UpstreamReading } from '../metrics/upstream-counts.js'
 import { findEndpoint } from '../observe/find-subjects.js'
+import { type PolicyText, policyEndpoints } from '../observe/policy-endpoints.js'
 import type { Stats } from '../observe/stats.js'
 import { statsEndpoints } from '../observe/stats-endpoints.js'
 import { subjectEndpoints } from '../observe/subject-endpoints.js'
-import { whatIfEndpoint } from '../observe/what-if-endpoint.js'
 import { operatorEndpoints } from '../operators/operator-endpoints.js'
 
 export interface AdminEndpointsOptions extends Health {
   readonly limiter: RuleLimiter
   /** The policy file in force. */
   config(): Config
+  /** The text of its file; null if there is none. */
+  policyText(): Promise<PolicyText | null>
   readonly stats: Stats
   readonly statistics: Pick<Statistics, 'read'>
   /** Returns when a share of the subjects asked. */
@@ -36,6 +38,7 @@ export interface AdminEndpointsOptions extends Health {
 export function adminEndpoints({
   limiter,
   config,
+  policyText,
   stats,
   statistics,
   arrivals,
@@ -60,6 +63,6 @@ export function adminEndpoints({
     ...statsEndpoints(stats),
     ...subjectEndpoints(limiter, stats),
     findEndpoint(limiter, stats, config),
-    whatIfEndpoint(arrivals),
+    ...policyEndpoints({ stats, config, policyText, arrivals }),
   ]
 }

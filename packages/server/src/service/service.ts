@@ -14,6 +14,7 @@ import { gracefulClose } from '../http/close-gracefully.js'
 import { listen, urlOf } from '../http/listen.js'
 import type { WriteLine } from '../log/write-line.js'
 import type { AlertOptions } from '../observe/alert-rules.js'
+import type { PolicyText } from '../observe/policy-endpoints.js'
 import { startStats } from '../observe/start-stats.js'
 import { adminEndpoints } from './admin-endpoints.js'
 import { type Deciding, type Front, type FrontOptions, startFront } from './front.js'
@@ -49,6 +50,8 @@ export interface ServiceOptions extends FrontOptions, DecidingOptions {
   /** When operators are alerted, and how. */
   readonly alerts: AlertOptions
   configState(): ConfigCounts
+  /** The text of the policy file. Default: there is none. */
+  readonly policyText?: () => Promise<PolicyText | null>
   /** Opens the gateway's port and Envoy's. Default: in this process. */
   readonly openFront?: (deciding: Deciding, options: FrontOptions) => Promise<Front>
 }
@@ -105,6 +108,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     const own = adminEndpoints({
       limiter,
       config: () => inForce,
+      policyText: options.policyText ?? (async () => null),
       stats,
       log,
       statistics: front.statistics,

@@ -22,6 +22,7 @@ export async function serveAdmin(limiter: RuleLimiter, tokens: readonly Token[] 
   const endpoints = adminEndpoints({
     limiter,
     config: () => defineConfig({}),
+    policyText: async () => null,
     stats: statsOf(limiter),
     statistics: createStatistics(),
     upstreams: new UpstreamCounts(),

@@ -6,6 +6,8 @@
  * next bit of the hash set.
  */
 
+import type { AskedRequest } from './asked-request.js'
+
 export interface Arrival {
   readonly subject: string
   readonly policy: string
@@ -14,6 +16,8 @@ export interface Arrival {
   readonly atMs: number
   readonly cost: number
   readonly denied: boolean
+  /** The request, if the rules of a policy file decided it, with the tier that a session or a key told. */
+  readonly request: (Pick<AskedRequest, 'method' | 'path'> & { readonly tier: string | null }) | null
 }
 
 export interface ArrivalSample {
@@ -34,8 +38,11 @@ export class Arrivals {
   private readonly subjects = new Set<string>()
   private mask = 0
 
+  isSampled(subject: string): boolean {
+    return (hashOf(subject) & this.mask) === 0
+  }
+
   add(arrival: Arrival): void {
-    if ((hashOf(arrival.subject) & this.mask) !== 0) return
     this.kept.push(arrival)
     this.subjects.add(arrival.subject)
     if (this.subjects.size > MAX_SUBJECTS) this.halve()

@@ -1,9 +1,10 @@
 import type { Decision } from '../../decision/decision.js'
 import type { RequestFacts } from '../../policy/request-facts.js'
+import { type AskedRequest, askedRequest } from './asked-request.js'
 import { HeavyHitters } from './heavy-hitters.js'
 
-/** A denial kept for review. It names its subject, so whoever shows it must mask it. */
-export interface Denial {
+/** A denial kept for review; its request is known if the rules of a policy file decided it. It names its subject, so whoever shows it must mask it. */
+export interface Denial extends AskedRequest {
   /** Unix time in milliseconds. */
   readonly atMs: number
   readonly subject: string
@@ -16,16 +17,9 @@ export interface Denial {
   readonly retryAfterMs: number | null
   readonly source: Decision['source']
   readonly reason: Decision['reason']
-  /** The request, if the rules of a policy file decided it; the path without its query, which may hold secrets. */
-  readonly method: string | null
-  readonly path: string | null
-  readonly requestId: string | null
   /** How many denials it stands for: those of the same caller by the same rule since the last one kept, and itself. */
   readonly count: number
 }
-
-/** What is known of a request that was denied. */
-export type DeniedRequest = Pick<RequestFacts, 'method' | 'path' | 'requestId'>
 
 /** A denied subject, how often it was denied, and by what last. */
 export interface DeniedCaller {
@@ -59,8 +53,6 @@ const KEPT_A_SECOND = 20
 const FIRST = 5
 const QUIET_MS = 60_000
 const MAX_TOPICS = 1_000
-/** A path or an id that is longer is cut. */
-const MAX_TEXT = 200
 /** After this many samples in a second only one denial in four is sampled, then one in sixteen, and so on. */
 const LOOKED_AT = 500
 
@@ -91,7 +83,7 @@ export class Denials {
     private readonly random: () => number,
   ) {}
 
-  look(subject: string, decision: Decision, request: DeniedRequest | null): void {
+  look(subject: string, decision: Decision, request: RequestFacts | null): void {
     this.hitters.add(subject, this.gap, decision)
     this.lastGap = this.gap
     this.keep(subject, decision, request)
@@ -124,7 +116,7 @@ export class Denials {
     return { deniedCallers, unlistedAtMost, sampledOneIn, kept }
   }
 
-  private keep(subject: string, decision: Decision, request: DeniedRequest | null): void {
+  private keep(subject: string, decision: Decision, request: RequestFacts | null): void {
     const atMs = this.unixMs()
     const topic = this.topicOf(`${subject} ${decision.policy} ${decision.rule ?? ''}`, atMs)
     topic.lastAtMs = atMs
@@ -153,20 +145,11 @@ function denialOf(
   atMs: number,
   subject: string,
   decision: Decision,
-  request: DeniedRequest | null,
+  request: RequestFacts | null,
   count: number,
 ): Denial {
   const { policy, tier, rule, cost, retryAfterMs, source, reason } = decision
   const limit = decision.binding?.name ?? null
-  const method = cut(request?.method)
-  const path = cut(request?.path?.split(/[?#]/, 1)[0])
-  const requestId = cut(request?.requestId)
-  return {
-    ...{ atMs, subject, policy, tier, rule, cost, limit, retryAfterMs, source, reason },
-    ...{ method, path, requestId, count },
-  }
-}
-
-function cut(text: string | undefined): string | null {
-  return text === undefined ? null : text.slice(0, MAX_TEXT)
+  const asked = askedRequest(request)
+  return { atMs, subject, policy, tier, rule, cost, limit, retryAfterMs, source, reason, ...asked, count }
 }

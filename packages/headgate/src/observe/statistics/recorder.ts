@@ -8,7 +8,8 @@ import type { DecisionSource } from '../../check/check.js'
 import type { PendingCheck } from '../../check/pending-check.js'
 import type { NamedLimit, Plan } from '../../check/plan.js'
 import type { Clock } from '../../time/clock.js'
-import { Arrivals } from './arrivals.js'
+import { type Arrival, Arrivals } from './arrivals.js'
+import { askedRequest } from './asked-request.js'
 import { Denials } from './denials.js'
 import { StoreRecorder } from './store-counts.js'
 import { Tallies, type Tally } from './tally.js'
@@ -117,10 +118,11 @@ export class Recorder {
 
   private arrived(check: PendingCheck): void {
     const { cost, allowed, plan } = check
-    if (plan.limits.length === 0) return
+    const subject = check.subjectOf(0)
+    if (plan.limits.length === 0 || this.arrivals?.isSampled(subject) !== true) return
     const { policy, tier } = plan.labels
     const atMs = this.options.clock.unixMs()
-    this.arrivals?.add({ subject: check.subjectOf(0), policy, tier, atMs, cost, denied: !allowed })
+    this.arrivals.add({ subject, policy, tier, atMs, cost, denied: !allowed, request: requestOf(check) })
   }
 
   private timed(check: PendingCheck, tally: Tally): void {
@@ -135,6 +137,12 @@ export class Recorder {
       atMs: this.options.clock.unixMs(),
     }
   }
+}
+
+function requestOf({ request }: PendingCheck): Arrival['request'] {
+  if (request === null) return null
+  const { method, path } = askedRequest(request)
+  return { method, path, tier: request.tier ?? null }
 }
 
 /** Whether any limit that was charged has at most a tenth left. */
