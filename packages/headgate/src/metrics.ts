@@ -1,5 +1,5 @@
 /** Counting decisions, and offering the counts to Prometheus and OpenTelemetry. */
-export { registerMetrics, traced } from './observe/opentelemetry/opentelemetry.js'
+export { histogramProducer, registerMetrics, traced } from './observe/opentelemetry/opentelemetry.js'
 export type { Prometheus } from './observe/prometheus/prometheus.js'
 export { prometheus } from './observe/prometheus/prometheus.js'
 export type { Statistics } from './observe/statistics/statistics.js'

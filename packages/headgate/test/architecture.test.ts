@@ -68,7 +68,7 @@ const STAGES: Readonly<Record<string, Row>> = {
   },
   'observe/opentelemetry': {
     holds: 'the metrics and spans of OpenTelemetry',
-    may: ['errors', 'observe'],
+    may: ['time', 'errors', 'observe'],
     types: ['decision'],
   },
   // It is handed a store; the only one it knows is the embedded default.

@@ -12,6 +12,7 @@ import { checks, type Endpoint, may, ROLES } from '../src/admin/endpoint.js'
 import type { Token } from '../src/admin/tokens.js'
 import { listen } from '../src/http/listen.js'
 import { jsonAnswer } from '../src/http/problem.js'
+import { mergeProcesses } from '../src/metrics/process-counts.js'
 import { UpstreamCounts } from '../src/metrics/upstream-counts.js'
 import { adminEndpoints } from '../src/service/admin-endpoints.js'
 import { type HeadgateProcess, serveHeadgate, serveHeadgateIn } from './support/headgate-process.js'
@@ -61,6 +62,7 @@ async function admin({
     statistics: createStatistics(),
     upstreams: new UpstreamCounts(),
     answers: () => [],
+    process: () => mergeProcesses([]),
     metricsPublic,
     log: () => {},
     workers: () => ({ ready: 1, wanted: 1 }),

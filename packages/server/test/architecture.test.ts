@@ -39,7 +39,11 @@ const FOLDERS: Readonly<Record<string, Row>> = {
     packages: ['@grpc/proto-loader', 'yaml'],
   },
   simulate: { holds: 'logs replayed against policy files' },
-  observe: { holds: 'stats, alerts and files on trial, for operators', may: ['admin', 'http', 'simulate'] },
+  observe: {
+    holds: 'stats, alerts and files on trial, for operators',
+    may: ['admin', 'http', 'simulate'],
+    types: ['log'],
+  },
   operators: {
     holds: 'what operators do, over HTTP or on Redis',
     may: ['admin', 'http'],

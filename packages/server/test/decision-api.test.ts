@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createAdminServer } from '../src/admin/admin-server.js'
 import type { ConfigCounts } from '../src/admin/probes.js'
 import { listen } from '../src/http/listen.js'
+import { mergeProcesses } from '../src/metrics/process-counts.js'
 import { UpstreamCounts } from '../src/metrics/upstream-counts.js'
 import { adminEndpoints } from '../src/service/admin-endpoints.js'
 import { lines, rawRequest } from './support/raw-http.js'
@@ -28,6 +29,7 @@ const endpoints = adminEndpoints({
   statistics: createStatistics(),
   upstreams: new UpstreamCounts(),
   answers: () => [],
+  process: () => mergeProcesses([]),
   metricsPublic: false,
   log: line => logged.push(line),
   workers: () => ({ ready: 1, wanted: 1 }),

@@ -26,6 +26,7 @@ const limiter = (wouldDeny: number) => ({
   candidates: {},
   shadowDivergence: 1,
   faults: 1,
+  limits: [],
 })
 const one: ProcessStatistics = {
   ...empty,

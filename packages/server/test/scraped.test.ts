@@ -82,7 +82,7 @@ describe('a scraped server', () => {
     }, 20_000)
     for (const { title, targets } of panels) {
       for (const { expr } of targets) {
-        const query = expr.replaceAll('$__rate_interval', '1m')
+        const query = expr.replaceAll('$__rate_interval', '1m').replaceAll(/\$(?:job|instance)/g, '.*')
         expect(await ask(query), `${title}: ${query}`).not.toEqual([])
       }
     }
@@ -90,7 +90,7 @@ describe('a scraped server', () => {
 
   it('the alert rules are sound, fire when they should, and are quiet', async () => {
     const { stdout } = await promisify(execFile)(await systemProgram('promtool'), ['check', 'rules', RULES])
-    expect(stdout).toContain('SUCCESS: 6 rules found')
+    expect(stdout).toContain('SUCCESS: 9 rules found')
     const unit = RULES.replace('.rules.yml', '.rules.test.yml')
     const tested = await promisify(execFile)(await systemProgram('promtool'), ['test', 'rules', unit])
     expect(tested.stdout).toContain('SUCCESS')
@@ -101,11 +101,14 @@ describe('a scraped server', () => {
     const rules = data.groups.flatMap(group => group.rules)
     expect(rules.map(({ name }) => name).sort()).toEqual([
       'HeadgateConfigStale',
+      'HeadgateDenialRate',
       'HeadgateDisabled',
+      'HeadgateDown',
       'HeadgateLatency',
       'HeadgateSpike',
       'HeadgateStoreDown',
-      'HeadgateDenialRate',
+      'HeadgateUpstreamErrors',
+      'HeadgateUpstreamOverloaded',
     ])
     expect(rules.filter(({ health }) => health === 'err')).toEqual([])
   })

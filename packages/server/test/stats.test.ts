@@ -10,6 +10,7 @@ import { createAdminServer } from '../src/admin/admin-server.js'
 import type { Endpoint } from '../src/admin/endpoint.js'
 import { listen } from '../src/http/listen.js'
 import type { HttpAnswer } from '../src/http/problem.js'
+import { mergeProcesses } from '../src/metrics/process-counts.js'
 import { UpstreamCounts } from '../src/metrics/upstream-counts.js'
 import { DEFAULT_RULES } from '../src/observe/alert-rules.js'
 import { AlertWatch } from '../src/observe/alert-watch.js'
@@ -35,6 +36,7 @@ const ruled = createLimiter({ statistics, config })
 const stats = statsOf(ruled, statistics)
 const endpoints = adminEndpoints({
   upstreams: new UpstreamCounts(),
+  process: () => mergeProcesses([]),
   limiter: ruled,
   config: () => config,
   policyText: async () => null,

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, it } from 'vitest'
+import { mergeProcesses, processFamilies } from '../src/metrics/process-counts.js'
 import { UpstreamCounts, upstreamFamilies } from '../src/metrics/upstream-counts.js'
 import { serveHeadgate } from './support/headgate-process.js'
 
@@ -45,6 +46,9 @@ it('answers are counted by upstream and class, and failures beside them, whateve
     )
     expect(text).toContain(`rate_limit_upstream_latency_seconds_count{upstream="${authority}"} 6\n`)
     expect(text).not.toContain('made-up')
+    expect(text).toMatch(/^process_cpu_seconds_total 0\.\d+$/m)
+    expect(text).toMatch(/^process_resident_memory_bytes \d{7,}$/m)
+    expect(text).toMatch(/^rate_limit_event_loop_lag_seconds_count [1-9]/m)
   } finally {
     headgate.child.kill('SIGKILL')
     upstream.closeAllConnections()
@@ -63,9 +67,12 @@ it('the rest of the upstreams beyond twenty is counted together', () => {
   expect(latency?.samples.at(-1)?.value).toMatchObject({ sumSeconds: 4_800 })
 })
 
-it('the reference lists the metrics of upstreams with type, labels and meaning', () => {
+it('the reference lists the metrics of a server with type, labels and meaning', () => {
   const page = readFileSync(new URL('../../../docs/reference/metrics.md', import.meta.url), 'utf8')
-  for (const { name, type, labels, help } of upstreamFamilies([])) {
+  for (const { name, type, labels, help } of [
+    ...upstreamFamilies([]),
+    ...processFamilies(mergeProcesses([])),
+  ]) {
     expect(page).toContain(
       `| \`${name}\` | ${type} | ${labels.map(label => `\`${label}\``).join(', ')} | ${help} |`,
     )

@@ -3,6 +3,7 @@
  * no request sees half a change.
  */
 import type { Plans } from '../check/plans.js'
+import type { ConfiguredLimit } from '../observe/statistics/statistics.js'
 import type { ActiveConfig } from '../policy/active-config.js'
 import {
   type ActivePolicies,
@@ -105,6 +106,19 @@ export class InForce {
       const activated = file.rules.activate(file.active, atRunTime)
       this.#now = this.#withActive(activated, nameSubject, budgets, { ...file, active: activated })
     }
+  }
+
+  /** The limits of the first policies, then tiers, in force: whole ones, `max` limits at most. */
+  configuredLimits(max: number): readonly ConfiguredLimit[] {
+    const { configuredPolicies, configuredTiers } = this.#now.active
+    const found: ConfiguredLimit[] = []
+    for (const { policy } of [...configuredPolicies.values(), ...configuredTiers.values()]) {
+      if (found.length + policy.limits.length > max) break
+      for (const { limit } of policy.limits) {
+        found.push({ policy: policy.name, tier: policy.tier, limit: limit.id, units: limit.limit })
+      }
+    }
+    return found
   }
 
   /** Finds whose limits an override would replace: by the rules, or else in every policy and tier that can be asked. */

@@ -261,6 +261,8 @@ type AnyLimiterOptions =
 
 type AnyCheckOptions = CheckOptions<string, string>
 
+/** How many limits the metrics tell: each is a series. */
+const MAX_TOLD_LIMITS = 200
 const OPTIONS = [
   'store',
   'policies',
@@ -382,6 +384,7 @@ class PolicyLimiter implements RuleLimiter {
       overrides: overrides.size,
       configVersion: config === undefined ? null : versionOf(this.#file.config),
       configLoadedAtMs: this.#inForce.now.file?.loadedAtMs ?? null,
+      limits: this.#inForce.configuredLimits(MAX_TOLD_LIMITS),
     }))
   }
 

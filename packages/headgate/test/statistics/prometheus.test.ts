@@ -64,12 +64,13 @@ describe('the text for Prometheus', () => {
 
   it('the text for Prometheus has as many series with a hundred thousand clients as with one (S21)', async () => {
     const statistics = createStatistics()
+    const many = Object.fromEntries(Array.from({ length: 300 }, (_, index) => [`p${index}`, policies.api]))
     const rules = Array.from({ length: 1_000 }, (_, index) => ({
       match: { path: `/r${index}` as const },
-      policy: 'api' as const,
+      policy: `p${index % 300}` as 'api',
     }))
     const ruled = createLimiter({
-      config: defineConfig({ policies, rules, default: { policy: 'api' } }),
+      config: defineConfig({ policies: { ...policies, ...many }, rules, default: { policy: 'api' } }),
       statistics,
     })
     const { text } = prometheus({ statistics })
@@ -80,6 +81,7 @@ describe('the text for Prometheus', () => {
     }
     expect([...samplesOf(text()).keys()]).toEqual(before)
     expect(before.length).toBeLessThan(500)
+    expect(before.filter(name => name.startsWith('rate_limit_configured_limit{'))).toHaveLength(200)
     await ruled.close()
   })
 

@@ -21,6 +21,7 @@ export async function serveAsWorker(flags: ServeFlags, terminal: Terminal): Prom
       statistics: statistics.read(),
       upstreams: front.upstreams(),
       answers: front.answers(),
+      process: front.process(),
     })
     statistics.onSecond(report => void tell({ type: 'second', report, counts: counts() }))
     process.on('message', ({ type }: ToWorker) => {

@@ -5,6 +5,7 @@ import { type Endpoint, open, reads } from '../admin/endpoint.js'
 import type { ConfigCounts } from '../admin/probes.js'
 import type { HttpAnswer } from '../http/problem.js'
 import { type AnswerReading, answerFamilies } from './gateway-answers.js'
+import { type ProcessReading, processFamilies } from './process-counts.js'
 import { type UpstreamReading, upstreamFamilies } from './upstream-counts.js'
 
 export interface MetricsOptions {
@@ -13,11 +14,13 @@ export interface MetricsOptions {
   configState(): ConfigCounts
   readonly upstreams: { read(): readonly UpstreamReading[] }
   answers(): readonly AnswerReading[]
+  /** Returns the figures of the server's processes. */
+  process(): ProcessReading
 }
 
 export function metricsEndpoints(
   statistics: Pick<Statistics, 'read'>,
-  { isPublic, configState, upstreams, answers }: MetricsOptions,
+  { isPublic, configState, upstreams, answers, process }: MetricsOptions,
 ): readonly Endpoint[] {
   const exposed = prometheus({
     statistics,
@@ -25,6 +28,7 @@ export function metricsEndpoints(
       ...serverFamilies(configState()),
       ...upstreamFamilies(upstreams.read()),
       ...answerFamilies(answers()),
+      ...processFamilies(process()),
     ],
   })
   const metrics = (req: { readonly headers: { readonly accept?: string | undefined } }): HttpAnswer => {

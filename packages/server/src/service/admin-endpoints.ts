@@ -8,6 +8,7 @@ import { openApiEndpoint } from '../decision-api/openapi/openapi-document.js'
 import type { WriteLine } from '../log/write-line.js'
 import type { AnswerReading } from '../metrics/gateway-answers.js'
 import { metricsEndpoints } from '../metrics/metrics-endpoints.js'
+import type { ProcessReading } from '../metrics/process-counts.js'
 import type { UpstreamReading } from '../metrics/upstream-counts.js'
 import { findEndpoint } from '../observe/find-subjects.js'
 import { type PolicyText, policyEndpoints } from '../observe/policy-endpoints.js'
@@ -29,6 +30,8 @@ export interface AdminEndpointsOptions extends Health {
   readonly upstreams: { read(): readonly UpstreamReading[] }
   /** What the gateway has answered itself and closed. */
   answers(): readonly AnswerReading[]
+  /** Returns the figures of the server's processes. */
+  process(): ProcessReading
   /** Whether metrics need no token. */
   readonly metricsPublic: boolean
   readonly log: WriteLine
@@ -44,6 +47,7 @@ export function adminEndpoints({
   arrivals,
   upstreams,
   answers,
+  process,
   metricsPublic,
   log,
   ...health
@@ -58,6 +62,7 @@ export function adminEndpoints({
       configState: health.configState,
       upstreams,
       answers,
+      process,
     }),
     ...operatorEndpoints(limiter, stats.subjectOf),
     ...statsEndpoints(stats),

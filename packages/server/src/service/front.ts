@@ -15,6 +15,7 @@ import { type CertificateFiles, createTlsFront, type TlsFront } from '../http/tl
 import type { AccessEntry } from '../log/server-log.js'
 import type { WriteLine } from '../log/write-line.js'
 import { type AnswerReading, GatewayAnswers } from '../metrics/gateway-answers.js'
+import { ProcessCounts, type ProcessReading } from '../metrics/process-counts.js'
 import { UpstreamCounts, type UpstreamReading } from '../metrics/upstream-counts.js'
 import { createDemoUpstream } from './demo-upstream.js'
 
@@ -31,6 +32,8 @@ export interface Front {
   upstreams(): readonly UpstreamReading[]
   /** What the gateway has answered itself and closed, not because of a limit. */
   answers(): readonly AnswerReading[]
+  /** Returns the figures of the server's processes. */
+  process(): ProcessReading
   /** Identifies the caller by the file in force. */
   identify(): Identify
   /** Its further endpoints on the admin port. */
@@ -109,6 +112,8 @@ export async function startFront({ limiter, statistics }: Deciding, options: Fro
     })
     const upstreams = new UpstreamCounts(() => serving.pools)
     const answers = new GatewayAnswers()
+    const ownProcess = new ProcessCounts()
+    closers.push(() => ownProcess.stop())
     const gateway = createGateway({
       limiter,
       serving: () => serving,
@@ -131,6 +136,7 @@ export async function startFront({ limiter, statistics }: Deciding, options: Fro
       arrivals: async () => statistics.arrivals(),
       upstreams: () => upstreams.read(),
       answers: () => answers.read(),
+      process: () => ownProcess.read(),
       identify: () => serving.identify,
       endpoints: envoy === null ? [] : [envoy.endpoint],
       envoyConfigState: () => envoy?.configState() ?? null,

@@ -115,6 +115,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       arrivals: front.arrivals,
       upstreams: { read: front.upstreams },
       answers: front.answers,
+      process: front.process,
       metricsPublic: admin.metricsPublic,
       configState,
       workers: front.workers,

@@ -1,6 +1,7 @@
 /** The messages between the supervising process and its workers. */
 import type { ArrivalSample, ProcessStatistics, Report } from 'headgate/internal'
 import type { AnswerReading } from '../metrics/gateway-answers.js'
+import type { ProcessReading } from '../metrics/process-counts.js'
 import type { UpstreamReading } from '../metrics/upstream-counts.js'
 
 /** Where a worker listens: the same for all of them. */
@@ -15,6 +16,7 @@ export interface WorkerCounts {
   readonly statistics: ProcessStatistics
   readonly upstreams: readonly UpstreamReading[]
   readonly answers: readonly AnswerReading[]
+  readonly process: ProcessReading
 }
 
 export type FromWorker =

@@ -1,6 +1,7 @@
 import type { ProcessStatistics, Report } from 'headgate/internal'
 import type { Statistics } from 'headgate/metrics'
 import { type AnswerReading, mergeAnswers } from '../metrics/gateway-answers.js'
+import { mergeProcesses, type ProcessReading } from '../metrics/process-counts.js'
 import { mergeUpstreams, type UpstreamReading } from '../metrics/upstream-counts.js'
 import { countsAlone, mergeReports, mergeStatistics } from '../observe/merge-reports.js'
 import type { WorkerCounts } from './messages.js'
@@ -10,6 +11,8 @@ export interface AllCounts {
   readonly statistics: Pick<Statistics, 'read' | 'onSecond'>
   upstreams(): readonly UpstreamReading[]
   answers(): readonly AnswerReading[]
+  /** Returns the figures of the workers, gone or not; none before the first has reported. */
+  processes(): readonly ProcessReading[]
   /** Takes what a worker has counted since it began. */
   heard(worker: number, counts: WorkerCounts): void
   /** Takes what a worker has counted in a second. */
@@ -48,6 +51,7 @@ export function createAllCounts(own: Statistics): AllCounts {
     },
     upstreams: () => mergeUpstreams(others().flatMap(one => one.upstreams)),
     answers: () => mergeAnswers(others().flatMap(one => one.answers)),
+    processes: () => others().map(({ process }) => process),
     heard: (worker, counts) => void live.set(worker, counts),
     passed(report) {
       for (const reports of waiting) reports.push(report)
@@ -56,7 +60,8 @@ export function createAllCounts(own: Statistics): AllCounts {
       const last = live.get(worker)
       if (last === undefined) return
       live.delete(worker)
-      const ended = { ...last, statistics: countsAlone(last.statistics) }
+      const process = { ...last.process, memoryBytes: 0 }
+      const ended = { ...last, statistics: countsAlone(last.statistics), process }
       gone = gone === null ? ended : sumOf(gone, ended)
     },
   }
@@ -67,5 +72,6 @@ function sumOf(one: WorkerCounts, other: WorkerCounts): WorkerCounts {
     statistics: mergeStatistics([one.statistics, other.statistics]),
     upstreams: mergeUpstreams([...one.upstreams, ...other.upstreams]),
     answers: mergeAnswers([...one.answers, ...other.answers]),
+    process: mergeProcesses([one.process, other.process]),
   }
 }

@@ -1,6 +1,7 @@
 import { identifyByConfig } from 'headgate/identify'
 import { mergeArrivals } from 'headgate/internal'
 import { openRateLimits } from '../envoy/start-envoy.js'
+import { mergeProcesses, ProcessCounts } from '../metrics/process-counts.js'
 import type { Deciding, Front, FrontOptions } from '../service/front.js'
 import { createArrivalCollector } from './arrival-collector.js'
 import type { FromWorker } from './messages.js'
@@ -15,6 +16,7 @@ export function frontOfWorkers(count: number): (deciding: Deciding, options: Fro
   return async ({ limiter, statistics }, { config, envoy, log, drain }) => {
     let supervisor: Supervisor | null = null
     const counts = createAllCounts(statistics)
+    const own = new ProcessCounts()
     const collector = createArrivalCollector(worker => supervisor?.send(worker, { type: 'arrivals' }))
 
     function onMessage(worker: number, message: FromWorker): void {
@@ -45,6 +47,7 @@ export function frontOfWorkers(count: number): (deciding: Deciding, options: Fro
       statistics: counts.statistics,
       upstreams: counts.upstreams,
       answers: counts.answers,
+      process: () => mergeProcesses([own.read(), ...counts.processes()]),
       async arrivals() {
         return mergeArrivals([statistics.arrivals(), ...(await collector.ask(workers.ready()))])
       },
@@ -59,6 +62,7 @@ export function frontOfWorkers(count: number): (deciding: Deciding, options: Fro
       },
       async stop(now) {
         process.off('SIGHUP', passOn)
+        own.stop()
         await workers.stop(now)
         rateLimits?.close()
       },

@@ -4,6 +4,7 @@ import { createStatistics } from 'headgate/metrics'
 import { createAdminServer } from '../../src/admin/admin-server.js'
 import type { Token } from '../../src/admin/tokens.js'
 import { listen } from '../../src/http/listen.js'
+import { mergeProcesses } from '../../src/metrics/process-counts.js'
 import { UpstreamCounts } from '../../src/metrics/upstream-counts.js'
 import { adminEndpoints } from '../../src/service/admin-endpoints.js'
 import { statsOf } from './test-stats.js'
@@ -26,6 +27,7 @@ export async function serveAdmin(limiter: RuleLimiter, tokens: readonly Token[] 
     stats: statsOf(limiter),
     statistics: createStatistics(),
     upstreams: new UpstreamCounts(),
+    process: () => mergeProcesses([]),
     log,
     answers: () => [],
     metricsPublic: false,

@@ -4,14 +4,13 @@
  */
 import type { Decision } from '../../decision/decision.js'
 import { unexpected } from '../../errors/headgate-error.js'
-import type { Family } from '../prometheus/families.js'
-import { familiesOf } from '../prometheus/families.js'
+import { systemClock } from '../../time/clock.js'
+import { type Family, familiesOf, type Histogram } from '../prometheus/families.js'
 import { recorderOf } from '../statistics/attached.js'
-import { quantileMs } from '../statistics/latencies.js'
 import type { Statistics } from '../statistics/statistics.js'
 import { VERSION } from '../version.js'
 
-const QUANTILES = [0.5, 0.99]
+const SCOPE = 'headgate'
 
 type Attributes = Record<string, string | number | boolean>
 
@@ -36,9 +35,8 @@ interface TraceLike {
 }
 
 /**
- * Registers the counters and gauges of `docs/reference/metrics.md`, which the SDK reads when it collects.
- * Observable histograms do not exist, so each histogram is exported as gauges of its p50 and p99 in seconds, with
- * the attribute `quantile`. Returns a function that unregisters them.
+ * Registers the counters and gauges of `docs/reference/metrics.md`, which the SDK reads when it collects. Returns a function
+ * that unregisters them. The API has no histograms that are read: give the SDK's reader a `histogramProducer`, too.
  *
  * @example
  * import { metrics } from '@opentelemetry/api'
@@ -56,20 +54,16 @@ export function registerMetrics({
     throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'meter', 'a meter of @opentelemetry/api', meter)
   }
   const read = (): readonly Family[] => familiesOf(statistics.read(), VERSION)
-  const stops = read().map(({ name, type, help: description }) => {
+  const plain = read().filter(({ type }) => type !== 'histogram')
+  const stops = plain.map(({ name, type, help: description }) => {
     const instrument =
       type === 'counter'
         ? meter.createObservableCounter(name.replace(/_total$/, ''), { description })
-        : meter.createObservableGauge(name, { description, ...(type === 'histogram' && { unit: 's' }) })
+        : meter.createObservableGauge(name, { description })
     const observe = (result: ObservableResult): void => {
       const family = read().find(one => one.name === name)
       for (const { labels, value } of family?.samples ?? []) {
         if (typeof value === 'number') result.observe(value, labels)
-        else
-          for (const quantile of QUANTILES) {
-            const ms = quantileMs(value.counts, quantile)
-            if (ms !== null) result.observe(ms / 1000, { ...labels, quantile: String(quantile) })
-          }
       }
     }
     instrument.addCallback(observe)
@@ -78,6 +72,78 @@ export function registerMetrics({
   return () => {
     for (const stop of stops) stop()
   }
+}
+
+/** What an SDK's `MetricProducer` collects, as far as histograms need it. */
+export interface CollectedHistograms {
+  readonly errors: never[]
+  readonly resourceMetrics: {
+    /** The reader has its own. */
+    readonly resource: never
+    readonly scopeMetrics: {
+      scope: { name: string; version: string }
+      metrics: HistogramData[]
+    }[]
+  }
+}
+
+interface HistogramData {
+  descriptor: { name: string; description: string; unit: string; valueType: 1 }
+  /** Cumulative. */
+  aggregationTemporality: 1
+  /** A histogram. */
+  dataPointType: 0
+  dataPoints: {
+    startTime: [seconds: number, nanoseconds: number]
+    endTime: [seconds: number, nanoseconds: number]
+    attributes: Attributes
+    value: { buckets: { boundaries: number[]; counts: number[] }; sum: number; count: number }
+  }[]
+}
+
+/**
+ * Creates the producer of the histograms of `docs/reference/metrics.md`, for a reader of the SDK.
+ *
+ * @example
+ * new PeriodicExportingMetricReader({ exporter, metricProducers: [histogramProducer({ statistics })] })
+ */
+export function histogramProducer({ statistics }: { readonly statistics: Statistics }): {
+  collect(): Promise<CollectedHistograms>
+} {
+  recorderOf(statistics)
+  return {
+    async collect() {
+      const read = statistics.read()
+      const startTime = hrTime(read.startedAtMs)
+      const endTime = hrTime(systemClock.unixMs())
+      const metrics = familiesOf(read, VERSION)
+        .filter(({ type }) => type === 'histogram')
+        .map(
+          ({ name, help, samples }): HistogramData => ({
+            descriptor: { name, description: help, unit: 's', valueType: 1 },
+            aggregationTemporality: 1,
+            dataPointType: 0,
+            dataPoints: samples.map(({ labels, value }) => {
+              const { boundsSeconds, counts, sumSeconds } = value as Histogram
+              const count = counts.reduce((all, one) => all + one, 0)
+              const buckets = { boundaries: [...boundsSeconds], counts: [...counts] }
+              return {
+                startTime,
+                endTime,
+                attributes: { ...labels },
+                value: { buckets, sum: sumSeconds, count },
+              }
+            }),
+          }),
+        )
+      const scopeMetrics = [{ scope: { name: SCOPE, version: VERSION }, metrics }]
+      return { errors: [], resourceMetrics: { resource: {} as never, scopeMetrics } }
+    },
+  }
+}
+
+function hrTime(unixMs: number): [seconds: number, nanoseconds: number] {
+  return [Math.floor(unixMs / 1_000), Math.round((unixMs % 1_000) * 1_000_000)]
 }
 
 const DECIDING = ['check', 'checkNow', 'request', 'requestNow'] as const

@@ -226,6 +226,16 @@ function limiterFamilies(limiters: readonly LimiterReading[]): Family[] {
       first.control.multiplier,
     ),
     gauge('rate_limit_overrides', 'Overrides stored.', first.overrides),
+    {
+      name: 'rate_limit_configured_limit',
+      type: 'gauge',
+      labels: ['policy', 'tier', 'limit'],
+      help: 'Units that a limit allows now, with the multiplier; of the first 200 limits of the policy file.',
+      samples: first.limits.map(({ policy, tier, limit, units }) => ({
+        labels: { policy, tier: tier ?? '', limit },
+        value: units,
+      })),
+    },
     ...(version === null ? [] : [configInfo(version)]),
   ]
 }

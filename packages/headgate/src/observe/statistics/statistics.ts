@@ -60,6 +60,17 @@ export interface LimiterReading {
   readonly shadowDivergence: number
   readonly reloads: number
   readonly faults: number
+  /** The limits in force, of the first 200 at most. */
+  readonly limits: readonly ConfiguredLimit[]
+}
+
+/** A limit in force, scaled by the multiplier. */
+export interface ConfiguredLimit {
+  readonly policy: string
+  readonly tier: string | null
+  /** Its id, such as `log-1m`. */
+  readonly limit: string
+  readonly units: number
 }
 
 /** Creates the statistics in which the decisions of this process are counted. */
