@@ -78,6 +78,7 @@ export default defineConfig({
     nav: [
       { text: 'Quickstart', link: '/guide/quickstart' },
       { text: 'Frameworks', link: '/guide/frameworks' },
+      { text: 'Recipes', link: '/guide/recipes' },
       { text: 'API', link: '/reference/api/headgate' },
     ],
     sidebar: SIDEBAR,

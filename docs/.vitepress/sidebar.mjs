@@ -18,23 +18,17 @@ const inFolder = folder =>
     .map(name => page(`${folder}/${name.slice(0, -3)}`))
 
 /** Pages that a run of the tests or benches wrote. */
-const MEASURED = [
-  'benchmarks',
-  'bundle-size',
-  'faults',
-  'faults-peers',
-  'gateway-bench',
-  'hostile',
-  'load',
-  'scaling',
-  'soak',
-]
+const MEASURED = ['benchmarks', 'bundle-size', 'faults', 'hostile']
 const isMeasured = ({ link }) => MEASURED.includes(link.replace('/reference/', ''))
 
 const guide = (...names) => names.map(name => page(`guide/${name}`))
 
 export const SIDEBAR = [
-  { text: 'Begin', items: guide('quickstart', 'algorithms', 'tiers-and-bursts', 'roll-out-safely') },
+  {
+    text: 'Begin',
+    items: guide('which-way-in', 'quickstart', 'quickstart-gateway', 'recipes', 'questions'),
+  },
+  { text: 'Limits', items: guide('algorithms', 'tiers-and-bursts', 'guarantees', 'roll-out-safely') },
   {
     text: 'In your app',
     items: guide(
