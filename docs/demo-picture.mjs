@@ -16,23 +16,28 @@ const COLOURS = { 31: '#ff7b72', 32: '#7ee787', 33: '#e3b341', 36: '#79c0ff' }
 /** Runs the demo in `script`, which gives it a terminal, and resolves to everything it wrote. */
 function record() {
   const command = `node scripts/prepared.mjs bench/src/demo/main.js --seconds ${SECONDS} --no-open`
-  const demo = spawn('script', ['-qefc', command, '/dev/null'], { cwd: ROOT, stdio: ['ignore', 'pipe', 'inherit'] })
+  const demo = spawn('script', ['-qefc', command, '/dev/null'], {
+    cwd: ROOT,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
   let text = ''
   demo.stdout.setEncoding('utf8').on('data', chunk => {
     text += chunk
   })
   return new Promise((resolve, reject) => {
-    demo.on('close', code => (code === 0 ? resolve(text) : reject(new Error(`the demo ended with exit code ${code}`))))
+    demo.on('close', code =>
+      code === 0 ? resolve(text) : reject(new Error(`the demo ended with exit code ${code}`)),
+    )
   })
 }
 
 /** Every redrawing begins by moving the cursor up. */
 function framesOf(text) {
-  const drawn = text.slice(text.indexOf('\x1b[?25l'), text.indexOf('\x1b[?25h')).split(/\x1b\[\d+A/)
+  const drawn = text.slice(text.indexOf('␛[?25l'), text.indexOf('␛[?25h')).split(/␛\[\d+A/)
   const step = Math.round(drawn.length / SECONDS / FRAMES_PER_SECOND)
   return drawn
     .filter((_, index) => index % step === step - 1)
-    .map(frame => frame.replaceAll('\x1b[2K', '').replace('\x1b[?25l', '').split(/\r?\n/).filter(isShown))
+    .map(frame => frame.replaceAll('␛[2K', '').replace('␛[?25l', '').split(/\r?\n/).filter(isShown))
 }
 
 /** The address of the dashboard is another one every time. */
@@ -44,7 +49,7 @@ const escaped = text => text.replace(/[&<>]/g, character => `&#${character.charC
 function lineOf(line, row) {
   let [colour, weight, opacity] = ['', '', '']
   let spans = ''
-  for (const [, codes, words] of `\x1b[0m${line}`.matchAll(/\x1b\[([\d;]*)m([^\x1b]*)/g)) {
+  for (const [, codes, words] of `␛[0m${line}`.matchAll(/␛\[([\d;]*)m([^␛]*)/g)) {
     for (const code of codes.split(';')) {
       if (code === '0' || code === '') [colour, weight, opacity] = ['', '', '']
       else if (code === '1') weight = ' font-weight="bold"'
@@ -60,7 +65,9 @@ function lineOf(line, row) {
 
 /** Shows one frame after the other, for ever; a reader who wants no motion sees the one in which Redis is frozen. */
 function svgOf(frames) {
-  const width = Math.ceil(CELL * Math.max(...frames.flat().map(line => line.replace(/\x1b\[[\d;]*m/g, '').length)) + 2 * MARGIN)
+  const width = Math.ceil(
+    CELL * Math.max(...frames.flat().map(line => line.replace(/␛\[[\d;]*m/g, '').length)) + 2 * MARGIN,
+  )
   const height = Math.max(...frames.map(lines => lines.length)) * LINE + 2 * MARGIN
   const share = 100 / frames.length
   const still = frames.findIndex(lines => lines.some(line => /frozen/i.test(line)))
@@ -82,6 +89,7 @@ ${groups.join('\n')}
 `
 }
 
-const frames = framesOf(await record())
+// The escape character as one that can be seen.
+const frames = framesOf((await record()).replaceAll('\x1b', '␛'))
 writeFileSync(TARGET, svgOf(frames))
 process.stdout.write(`docs/assets/demo.svg: ${frames.length} frames\n`)
