@@ -38,7 +38,11 @@ const BENCHES = {
 /** Counted, not timed: needs no quiet machine. */
 const UNTIMED = 'instructions'
 
-const tell = (/** @type {string} */ line) => void process.stderr.write(`${line}\n`)
+/** @param {string} line */
+function tell(line) {
+  const seconds = Math.round(performance.now() / 1000)
+  process.stderr.write(`${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}  ${line}\n`)
+}
 
 function readOptions() {
   const flag = /** @type {const} */ ({ type: 'boolean', default: false })

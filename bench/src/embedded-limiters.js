@@ -5,7 +5,11 @@ import { RateLimiter } from 'limiter'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
 
 /** @typedef {{ limit: number, windowSeconds: number }} Rule */
-/** Says whether one request of `key` is admitted. @typedef {(key: string) => Promise<boolean>} Ask */
+/**
+ * @typedef {object} Limiter
+ * @property {(key: string) => Promise<any>} ask One request of `key`. May reject with what is no `Error` to deny it.
+ * @property {(answer: any) => boolean} admits
+ */
 
 /** More than any run has, so that no key is evicted. */
 const MAX_KEYS = 4_000_000
@@ -13,7 +17,7 @@ const MAX_KEYS = 4_000_000
 export const OURS = ['counter', 'bucket', 'log']
 export const FLOOR = 'bare Map'
 
-/** By name. @type {Readonly<Record<string, (rule: Rule) => Ask>>} */
+/** By name. @type {Readonly<Record<string, (rule: Rule) => Limiter>>} */
 export const LIMITERS = {
   counter: ({ limit, windowSeconds }) =>
     headgate(slidingWindowCounter({ limit, window: `${windowSeconds}s` })),
@@ -23,16 +27,7 @@ export const LIMITERS = {
 
   'rate-limiter-flexible'({ limit, windowSeconds }) {
     const limiter = new RateLimiterMemory({ points: limit, duration: windowSeconds })
-    return async key => {
-      try {
-        await limiter.consume(key)
-        return true
-      } catch (rejection) {
-        // It rejects with its result where a key is limited.
-        if (rejection instanceof Error) throw rejection
-        return false
-      }
-    }
+    return { ask: key => limiter.consume(key), admits: () => true }
   },
 
   /** The store alone, as the middleware calls it before it compares the hits with the limit. */
@@ -40,7 +35,7 @@ export const LIMITERS = {
     const store = new MemoryStore()
     // It reads only the window of the middleware's options.
     store.init(/** @type {Parameters<typeof store.init>[0]} */ ({ windowMs: windowSeconds * 1000 }))
-    return async key => (await store.increment(key)).totalHits <= limit
+    return { ask: key => store.increment(key), admits: ({ totalHits }) => totalHits <= limit }
   },
 
   /** It limits one thing, so its users keep one for each key. */
@@ -48,36 +43,43 @@ export const LIMITERS = {
     /** @type {Map<string, RateLimiter>} */
     const limiters = new Map()
     const options = { tokensPerInterval: limit, interval: windowSeconds * 1000, fireImmediately: true }
-    return async key => {
-      let limiter = limiters.get(key)
-      if (limiter === undefined) {
-        limiter = new RateLimiter(options)
-        limiters.set(key, limiter)
-      }
-      return (await limiter.removeTokens(1)) >= 0
+    return {
+      ask(key) {
+        let limiter = limiters.get(key)
+        if (limiter === undefined) {
+          limiter = new RateLimiter(options)
+          limiters.set(key, limiter)
+        }
+        return limiter.removeTokens(1)
+      },
+      admits: left => left >= 0,
     }
   },
 
-  /** The least a limiter can be: neither bounded nor validated, and it says nothing about what is left. */
+  /** The least a limiter can be: neither bounded nor validated. */
   [FLOOR]({ limit, windowSeconds }) {
     /** @type {Map<string, { used: number, endsAtMs: number }>} */
     const windows = new Map()
-    return async key => {
-      const nowMs = performance.now()
-      let window = windows.get(key)
-      if (window === undefined || window.endsAtMs <= nowMs) {
-        window = { used: 0, endsAtMs: nowMs + windowSeconds * 1000 }
-        windows.set(key, window)
-      }
-      if (window.used >= limit) return false
-      window.used++
-      return true
+    return {
+      async ask(key) {
+        const nowMs = performance.now()
+        let window = windows.get(key)
+        if (window === undefined || window.endsAtMs <= nowMs) {
+          window = { used: 0, endsAtMs: nowMs + windowSeconds * 1000 }
+          windows.set(key, window)
+        }
+        const resetAfterMs = Math.ceil(window.endsAtMs - nowMs)
+        if (window.used >= limit) return { allowed: false, remaining: 0, resetAfterMs }
+        window.used++
+        return { allowed: true, remaining: limit - window.used, resetAfterMs }
+      },
+      admits: ({ allowed }) => allowed,
     }
   },
 }
 
-/** @param {import('headgate').Limit} limit @returns {Ask} */
+/** @param {import('headgate').Limit} limit @returns {Limiter} */
 function headgate(limit) {
   const limiter = createLimiter({ store: memoryStore({ maxKeys: MAX_KEYS }), policies: { api: limit } })
-  return async key => (await limiter.check(`user:${key}`, { policy: 'api' })).allowed
+  return { ask: key => limiter.check(key, { policy: 'api' }), admits: ({ allowed }) => allowed }
 }

@@ -88,7 +88,7 @@ async function countInstructions({ quick, only, tell }) {
         /** @param {string} name */
         const askAll = async name => {
           for (let at = 0; at < checks; at += inCall)
-            await Promise.all(Array.from({ length: inCall }, (_, index) => ask(`${name}${at + index}`)))
+            await Promise.all(Array.from({ length: inCall }, (_, index) => ask(`user:${name}${at + index}`)))
         }
         // Sends the script, and compiles what is compiled at the first call.
         await askAll('w')

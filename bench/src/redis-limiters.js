@@ -126,7 +126,7 @@ async function headgate({ url, prefix, rules }, limitOf) {
   const limiter = createLimiter({ store, policies: { api: rules.map(limitOf) } })
   return {
     async ask(key) {
-      const decision = await limiter.check(`user:${key}`, { policy: 'api' })
+      const decision = await limiter.check(key, { policy: 'api' })
       if (decision.source !== 'redis')
         throw new Error(`${key} was decided by '${decision.source}' instead of Redis`)
       // A decision works these out when they are read; peers always do.

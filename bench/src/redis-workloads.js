@@ -47,7 +47,7 @@ export function createWorkload(id, inFlight) {
 function uniform(rules) {
   const random = createRandom(SEED)
   const laps = Array.from({ length: 400 }, () =>
-    Array.from({ length: 512 }, () => String(Math.floor(random() * KEYS))),
+    Array.from({ length: 512 }, () => `user:${Math.floor(random() * KEYS)}`),
   )
   return { lap: lap => laps[lap % laps.length] ?? [], deniedPerLap: 0, rules }
 }
@@ -57,7 +57,7 @@ function zipf(requests) {
   const { ranks, counts } = zipfRanks(10_000, requests, createRandom(SEED))
   const limit = limitDenying(counts, 0.3 * requests)
   return {
-    lap: lap => Array.from(ranks, rank => `${lap}-${rank}`),
+    lap: lap => Array.from(ranks, rank => `user:${lap}-${rank}`),
     deniedPerLap: countOver(counts, limit),
     rules: [{ limit, windowSeconds: DAY }],
   }
