@@ -73,11 +73,14 @@ describe('the limiter in the gateway', () => {
     ])
   })
 
-  it('a denial is a problem for browsers, too', async () => {
+  it('a denial is a page for browsers, and a problem for everybody else', async () => {
     const { url } = await gatewayTo((await rawUpstream()).url, { limit: 0 })
     const denied = await fetch(url, { headers: { accept: 'text/html' } })
-    expect(denied.headers.get('content-type')).toBe('application/problem+json')
-    expect(await denied.text()).toMatch(/^\{.*\}\n$/)
+    expect(denied.headers.get('content-type')).toBe('text/html; charset=utf-8')
+    expect(await denied.text()).toMatch(/^<!doctype html>/)
+    const problem = await fetch(url, { headers: { accept: '*/*' } })
+    expect(problem.headers.get('content-type')).toBe('application/problem+json')
+    expect(await problem.text()).toMatch(/^\{.*\}\n$/)
   })
 
   it('a place is held for as long as a request is in flight', async () => {

@@ -31,7 +31,8 @@ export function rejectionOf(
   const decided = decisionHeaders(decision, options)
   const { detail } = body
   const page = own ?? (wantsPage(accept) ? htmlPage(status, body.title, detail) : null)
-  if (page === null) return { status, headers: [...decided, ...headers], body: JSON.stringify(body), detail }
+  if (page === null)
+    return { status, headers: [...decided, ...headers], body: `${JSON.stringify(body)}\n`, detail }
   const about = headers.map(
     ([name, value]): HeaderField => [name, name === 'Content-Type' ? page.contentType : value],
   )
@@ -52,8 +53,19 @@ function htmlPage(status: number, title: string, detail: string): OwnBody {
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width">
 <title>${status} ${heading}</title>
+<style>
+:root { color-scheme: light dark; font: 1rem/1.5 system-ui, sans-serif }
+body { margin: 0; min-height: 100vh; display: grid; place-content: center }
+main { max-width: 32rem; padding: 2rem }
+h1 { margin: 0 0 .5rem; font-size: 1.75rem; line-height: 1.2 }
+p { margin: 0 }
+small { opacity: .6; letter-spacing: .05em }
+</style>
+<main>
+<small>${status}</small>
 <h1>${heading}</h1>
 <p>${text}</p>
+</main>
 </html>
 `,
   }

@@ -115,7 +115,9 @@ describe('the problem of a denial', () => {
     const { limiter } = setUp()
     await limiter.check('ip:192.0.2.1', { tier: 'anonymous', cost: 20 })
     const { body } = decisionProblem(await limiter.check('ip:192.0.2.1', { tier: 'anonymous' }))
-    expect(body.detail).toBe('Limit of 10 requests per 1m for tier anonymous is used up; try again in 60 s.')
+    expect(body.detail).toBe(
+      'Limit of 20 requests at once, 10 per 1m for tier anonymous is used up; try again in 60 s.',
+    )
     expect(body).toMatchObject({ policy: 'tier', tier: 'anonymous', limit: 10, remaining: 0 })
   })
 

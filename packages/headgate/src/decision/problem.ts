@@ -25,6 +25,8 @@ export interface ProblemBody {
   readonly retryAfterMs: number | null
   /** Null if no quota is known. */
   readonly limit: number | null
+  /** How many may come at once, where that is another number. */
+  readonly burst?: number
   readonly remaining: number | null
   /** Null if it is hidden. */
   readonly policy: string | null
@@ -80,6 +82,7 @@ export function decisionProblem(decision: Decision, options: ResponseOptions = {
       'violated-policies': violatedPolicies(decision, hide),
       retryAfterMs: retryAfterMs === null ? null : retryAfterMs + laterByMs,
       limit: binding?.quota.limit ?? null,
+      ...(binding != null && binding.quota.burst !== null && { burst: binding.quota.burst }),
       remaining: binding?.remaining ?? null,
       policy: hide.includes('policy') ? null : decision.policy,
       tier: hide.includes('tier') ? null : decision.tier,
@@ -121,7 +124,9 @@ function exceededDetail(
     const many = binding.quota.limit === 1 ? '1 request is' : `${binding.quota.limit} requests are`
     return `${many} in flight, as many as ${whose} allows at once; ${advice(decision, options)}.`
   }
-  const limit = `Limit of ${binding.quota.limit} requests per ${windowText(binding)} for ${whose}`
+  const { limit: sustained, burst } = binding.quota
+  const perWindow = `${sustained} ${burst === null ? 'requests ' : ''}per ${windowText(binding)}`
+  const limit = `Limit of ${burst === null ? '' : `${burst} requests at once, `}${perWindow} for ${whose}`
   // An expensive request can be denied while cheaper ones still fit, so "used up" would be untrue.
   return binding.remaining === 0
     ? `${limit} is used up; ${advice(decision, options)}.`

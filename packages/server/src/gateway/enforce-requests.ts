@@ -1,4 +1,4 @@
-import { type Decision, decisionProblem, type Logger, type RuleLimiter } from 'headgate'
+import type { Decision, Logger, RuleLimiter } from 'headgate'
 import { createEnforce, type Enforce } from 'headgate/adapter'
 import type { HttpRequest, Identify } from 'headgate/identify'
 import { throttledLog, type WriteLine } from '../log/write-line.js'
@@ -31,9 +31,6 @@ export function enforceRequests<Native extends object>(options: EnforceOptions<N
       limiter,
       identify: (request, within) => identify()(request, within),
       lookupTimeoutMs: LOOKUP_TIMEOUT_MS,
-      // The same for browsers: whoever calls an API through a proxy reads the problem.
-      body: decision => `${JSON.stringify(decisionProblem(decision).body)}\n`,
-      contentType: 'application/problem+json',
       onError,
       logger: loggerTo(log),
     },
