@@ -250,7 +250,7 @@ function proposalOf({ version, replay }: Tried, fileName: string): string {
     'Checked with Headgate:',
     '- the file can be used',
   ]
-  if (replay === null) lines.push('- nobody asked in the last hour, so nothing was replayed')
+  if (replay === null) lines.push('- no requests in the last hour, so nothing was replayed')
   else {
     lines.push(
       `- ${replaySentence(replay)}`,

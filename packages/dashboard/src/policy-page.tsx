@@ -61,7 +61,9 @@ function Rules({ policy: { rules, withoutRule, countedSinceMs } }: OfPolicy) {
         ...COUNTS,
       ]}
       empty={
-        rules.length + withoutRule.length === 0 ? 'The file has no rules, and nobody has asked yet.' : null
+        rules.length + withoutRule.length === 0
+          ? 'The file has no rules, and there were no requests yet.'
+          : null
       }
     >
       {rules.map(({ name, match, charges, limits, mode, ...counts }, index) => (

@@ -232,7 +232,7 @@ describe('a webhook', () => {
     const url = 'http://127.0.0.1:1/secret-path'
     createWebhook({ url, log: line => lines.push(line), after: (_, work) => work(), fetch })(alert)
     await vi.waitFor(() => expect(lines).toHaveLength(1))
-    expect(lines[0]).toBe('alerts: the webhook was not told of latency in 5 tries: it cannot be reached')
+    expect(lines[0]).toBe('alerts: latency was not delivered to the webhook in 5 tries: it cannot be reached')
   })
 })
 

@@ -109,8 +109,8 @@ it('serve --help lists the flags, all of which the reference explains', async ()
                                            PEM
       --deadline <ms>                      how long Redis may take before a request
                                            is decided without it (default: 30)
-      --breaker-failures <number>          failed calls in a row after which Redis
-                                           is not asked for a while (default: 5)
+      --breaker-failures <number>          failed calls in a row that open the
+                                           breaker (default: 5)
       --probe-after <ms>                   the longest time until it is tried again
                                            (default: 500)
       --max-calls <number>                 the most calls to Redis per second;

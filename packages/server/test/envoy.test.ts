@@ -359,7 +359,7 @@ it('health is SERVING by every name it has, and NOT_FOUND by others', async () =
 it('limits are read again when their file changes, and a broken one leaves the last good ones', async () => {
   const { configPath, codes, logged } = await serve()
   writeFileSync(configPath, YAML.replace('requests_per_unit: 0', 'requests_per_unit: 1'))
-  await waitUntil('read', () => logged.some(line => line.includes('in use as changed')))
+  await waitUntil('read', () => logged.some(line => line.includes('reloaded')))
   expect(await codes({ banned: 'x' })).toBe('OK OK')
   writeFileSync(configPath, 'domain: edge\ndescriptors: 7\n')
   await waitUntil('rejected', () => logged.some(line => line.includes('NOT in use')))

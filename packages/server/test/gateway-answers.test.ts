@@ -98,7 +98,7 @@ it('every request is counted once, as a decision or as an answer of the gateway'
 
 it('a client with too many requests in flight is told apart from a limit', async () => {
   writeFileSync(file, readFileSync(file, 'utf8').replace('limit: 3', 'limit: 1000'))
-  await expect.poll(() => served.stdout()).toContain('in use as changed')
+  await expect.poll(() => served.stdout()).toContain('reloaded')
   const first = ask('GET /held HTTP/1.1', HOST)
   await expect.poll(() => held.length).toBe(1)
   expect(await ask('GET / HTTP/1.1', HOST)).toBe(429)

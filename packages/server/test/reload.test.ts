@@ -85,7 +85,7 @@ describe('a policy file that changes while the gateway serves', () => {
       .poll(async () => (await fetch(gatewayUrl)).headers.get('x-ratelimit-limit'), { timeout: 5_000 })
       .toBe('2')
     expect(await ask()).toBe(429)
-    expect(running.stdout()).toContain('in use as changed')
+    expect(running.stdout()).toContain('reloaded')
   })
 
   it('the last good policy file is kept when the next is broken; the gateway says so loudly, and recovers', async () => {
@@ -174,7 +174,7 @@ describe('settings of the environment', () => {
     expect(await limitNow()).toBe('7')
     // Also after the file has changed.
     put(limitOf(2_000))
-    await expect.poll(() => running?.stdout(), { timeout: 5_000 }).toContain('in use as changed')
+    await expect.poll(() => running?.stdout(), { timeout: 5_000 }).toContain('reloaded')
     expect(await limitNow()).toBe('7')
     await running.end('SIGTERM')
 

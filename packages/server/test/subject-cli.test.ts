@@ -47,7 +47,7 @@ describe.each(places)('at %s', place => {
   it('check charges and reports what is left, and ends with 5 when it is denied', async () => {
     expect(await run(place, 'check', 'user:1', '--policy', 'api')).toMatchObject({
       code: 0,
-      out: expect.stringMatching(/^allowed: 1 of 2 left by policy api, whole again in 3600 s\n$/),
+      out: expect.stringMatching(/^allowed: 1 of 2 left by policy api, resets in 3600 s\n$/),
     })
     await run(place, 'check', 'user:1', '--policy', 'api')
     expect(await run(place, 'check', 'user:1', '--policy', 'api')).toMatchObject({

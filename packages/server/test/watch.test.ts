@@ -163,7 +163,7 @@ describe('two servers on one Redis', () => {
     })
     const unknown = await runInProcess(['inspect', 'aaaaaaaaaaaa', '--server', at(0)])
     expect(unknown.err).toContain(
-      'expected the reference of a subject that has been denied lately; got aaaaaaaaaaaa',
+      'expected the reference of a subject that was denied or looked for lately; got aaaaaaaaaaaa',
     )
     expect((await runInProcess(['serve', '--demo', '--alert', 'nonsense=1'])).err).toContain(
       '--alert: expected',

@@ -138,7 +138,7 @@ it('a changed file reaches every worker, on SIGHUP or by itself', async () => {
   const { stdout, child } = headgate
   writeFileSync(policyFile, contentOf(4))
   child.kill('SIGHUP')
-  const told = () => [...stdout().matchAll(/^(worker \d: )?\S*headgate\.yaml: in use as changed$/gm)]
+  const told = () => [...stdout().matchAll(/^(worker \d: )?\S*headgate\.yaml: reloaded$/gm)]
   await expect.poll(() => new Set(told().map(([, worker]) => worker)).size, { timeout: 10_000 }).toBe(3)
   expect(await statusesOf('192.0.2.12', 6)).toEqual([200, 200, 200, 200, 429, 429])
 })

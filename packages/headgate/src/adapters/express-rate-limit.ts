@@ -229,7 +229,7 @@ function subjectOf(key: unknown): SubjectInput {
 
 /** Express answers with the status and headers of an error. */
 function unavailable(): HeadgateError {
-  const message = 'store: Redis does not answer, and in failure mode closed nobody else decides'
+  const message = 'store: Redis does not answer, and the failure mode is closed'
   const error = new HeadgateError('ERR_HEADGATE_STORE_UNAVAILABLE', message)
   return Object.assign(error, { status: 503, headers: { 'Retry-After': '1' } })
 }

@@ -371,7 +371,7 @@ function warnOfNobody(warn: WarnOnce, field: string, why: string): void {
 function warnOfNoAddress(warn: WarnOnce): void {
   warn(
     'WARN_HEADGATE_NO_ADDRESS',
-    `subject: nobody is named, and the connection has no address: all such callers share one budget, ${ANONYMOUS}`,
+    `subject: no subject, and no address of the connection: all such requests share one budget, ${ANONYMOUS}`,
   )
 }
 

@@ -147,20 +147,20 @@ describe('the problem of a denial', () => {
     )
   })
 
-  it('the problem says that no waiting helps a cost above the capacity, or a ban', async () => {
+  it('the problem says that retrying will not help a cost above the capacity, or a ban', async () => {
     const { limiter } = setUp()
     const dear = decisionProblem(await limiter.check('user:1', { tier: 'pro', cost: 301 })).body
     expect(dear.detail).toBe(
-      'The request costs 301, more than the 300 that tier pro allows at once; no waiting helps.',
+      'The request costs 301, more than the 300 that tier pro allows at once; retrying will not help.',
     )
     expect(dear).toMatchObject({ status: 429, retryAfterMs: null, remaining: 300 })
     const endless = graphqlCost('query { ...f } fragment f on Query { a ...f }')
     const uncounted = decisionProblem(await limiter.check('user:1', { tier: 'pro', cost: endless })).body
     expect(uncounted.detail).toBe(
-      'The request cannot be counted, and costs more than the 300 that tier pro allows at once; no waiting helps.',
+      'The request cannot be counted, and costs more than the 300 that tier pro allows at once; retrying will not help.',
     )
     const banned = decisionProblem(await limiter.check('user:1', { policy: 'banned' })).body
-    expect(banned.detail).toBe('No requests are allowed for policy banned; no waiting helps.')
+    expect(banned.detail).toBe('No requests are allowed for policy banned; retrying will not help.')
   })
 
   it('the problem is a 503 without numbers when the limits could not be looked at', async () => {

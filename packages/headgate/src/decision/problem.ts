@@ -141,7 +141,7 @@ function whoseLimit({ policy, tier }: Decision, hide: readonly HideableName[]): 
 
 function advice(decision: Decision, { laterByMs }: Required<ResponseOptions>): string {
   const seconds = retryAfterSeconds(decision, laterByMs)
-  return seconds === null ? 'no waiting helps' : `try again in ${seconds} s`
+  return seconds === null ? 'retrying will not help' : `try again in ${seconds} s`
 }
 
 /** To the millisecond: a bucket's window is a quotient, and its microseconds are meaningless. */

@@ -63,7 +63,7 @@ interface Ghost {
   readonly goneUs: number
 }
 
-/** How long a request that was given up is believed to be worked on, if no answer shows that it is not. */
+/** How long a request that was given up is assumed to be worked on, if no answer shows that it is not. */
 const GHOST_US = 1_000_000
 const ANYBODY: Asking = {}
 

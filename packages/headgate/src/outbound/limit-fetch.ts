@@ -121,7 +121,7 @@ function hostSubject({ hostname, port }: URL): SubjectInput {
 }
 
 function tooLate(host: string, waitMs: number | null): HeadgateError {
-  const wait = waitMs === null ? 'no waiting helps' : `there is room in ${Math.ceil(waitMs / 1_000)} s`
+  const wait = waitMs === null ? 'retrying will not help' : `there is room in ${Math.ceil(waitMs / 1_000)} s`
   return new HeadgateError('ERR_HEADGATE_NO_TURN', `limitFetch: not sent to ${host} in time: ${wait}`)
 }
 

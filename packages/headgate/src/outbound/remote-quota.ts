@@ -4,7 +4,7 @@ type Headers = Pick<globalThis.Headers, 'get'>
 
 /** A larger number is a Unix time in seconds; a smaller one is a duration. */
 const LEAST_UNIX_SECONDS = 1_000_000_000
-/** No server is believed that asks for a longer pause. */
+/** A longer pause than this is ignored. */
 const MOST_PAUSE_MS = 3_600_000
 
 /** Returns how long to send nothing after a response: 0 if there is quota left, or nothing is known about it. */

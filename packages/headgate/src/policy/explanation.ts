@@ -49,7 +49,7 @@ const BYPASS = {
 const PARTS = {
   decides: 'decides',
   shadow: 'evaluated in shadow, never denies',
-  unused: 'not asked: a more specific level decides',
+  unused: 'skipped: a more specific level decides',
 }
 
 export function explain(resolution: Resolution, budgets: Ipv6Budgets): Explanation {

@@ -199,7 +199,7 @@ export function trustByHops(hops: number): FrameworkTrust {
   return (_, passed) => passed < hops
 }
 
-/** Creates the function that tells whom to believe; null if nobody is believed. */
+/** Creates the function that says which peers are trusted; null if none is. */
 export function parseTrustedProxies(value: unknown): IsTrusted | null {
   if (value === 'everybody') return () => true
   if (Array.isArray(value)) {

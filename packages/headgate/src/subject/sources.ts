@@ -16,7 +16,7 @@ import { percentDecoded } from './percent-decoding.js'
 import { PER_ADDRESS } from './source-config.js'
 import { ANONYMOUS, type SubjectInput } from './subject.js'
 
-/** The peers whose header is believed: addresses and networks of your own proxies, or `'everybody'`. */
+/** The peers whose header is trusted: addresses and networks of your own proxies, or `'everybody'`. */
 export type TrustedPeers = readonly string[] | 'everybody'
 
 /** Finds the owner of a secret; null for an unknown secret. */
@@ -256,7 +256,7 @@ function headerSource(
   const isBelieved = parseTrustedProxies(from)
   if (isBelieved === null) throw rejection('from', 'at least one address or network', from)
   if (from !== 'everybody' && perAddress !== undefined)
-    throw rejection('perAddress', 'from: everybody beside it: your own networks are believed', perAddress)
+    throw rejection('perAddress', 'from: everybody beside it: your own networks are trusted', perAddress)
   const times = from === 'everybody' ? timesOf(perAddress) : undefined
   const name = header.toLowerCase()
   return {
@@ -317,7 +317,7 @@ function createNameClient(clientAddress: ClientAddress): NameClient {
 export interface SubjectSource {
   /** The subject types it may find; null if only its function knows. */
   readonly types: readonly string[] | null
-  /** Finds who is asking; null if this source cannot tell. Never believes an unverified claim. */
+  /** Finds who is asking; null if this source cannot tell. Never trusts an unverified claim. */
   find(request: HttpRequest): Identified | null | Promise<Identified | null>
   /** Settles when it has what it needs, such as a package; rejects if it cannot get it. */
   ready?(): Promise<void>

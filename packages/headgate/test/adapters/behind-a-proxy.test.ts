@@ -149,7 +149,7 @@ const ALL = [
   ['node:http', serveNode],
 ] as const
 
-/** Settings that say whom to believe. */
+/** Settings that say which proxies to trust. */
 const BOUNDED: readonly (readonly [string, unknown, Serve])[] = [
   ...EXPRESS.flatMap(([name, serveApp]) =>
     [PEER, ['loopback', '10.0.0.0/8'], 1, (_: string, hop: number) => hop < 1].map(
@@ -202,7 +202,7 @@ describe('with nothing set', () => {
   })
 })
 
-describe("with a framework's setting that says whom to believe", () => {
+describe("with a framework's setting that says which proxies to trust", () => {
   it.each(BOUNDED)('%s with %s tells clients apart', async (_name, setting, serveApp) => {
     const { lines, options } = limitsOf()
     expect(await admitted(() => serveApp(setting, options), fourTimesEach)).toBe(CLIENTS.length * LIMIT)

@@ -47,15 +47,13 @@ describe.each(['ioredis', 'node-redis'] as const)('a Redis that dies and comes b
     expect(lines.filter(line => line.includes('calls in'))).toEqual([
       expect.stringMatching(
         new RegExp(
-          `^warn: ${place} has failed 5 calls in \\d+ ms \\(.+\\): deciding here, at 1/3 of each limit, until it answers$`,
+          `^warn: ${place} has failed 5 calls in \\d+ ms \\(.+\\): failing over to this process, at 1/3 of each limit, until it answers$`,
         ),
       ),
     ])
-    expect(lines.filter(line => line.includes('again'))).toEqual([
+    expect(lines.filter(line => line.includes('is back'))).toEqual([
       expect.stringMatching(
-        new RegExp(
-          `^info: ${place} answers again: it was not asked for [\\d.]+ m?s, in which \\d+ decisions were made without it$`,
-        ),
+        new RegExp(`^info: ${place} is back: not called for [\\d.]+ m?s, \\d+ decisions made without it$`),
       ),
     ])
   })
@@ -82,7 +80,7 @@ it('an outage is written by pino as it is, with fields to search for', async () 
     state: 'open',
     calls: 5,
     failure: 'rejected',
-    msg: expect.stringContaining('deciding here, at 1/3 of each limit'),
+    msg: expect.stringContaining('failing over to this process, at 1/3 of each limit'),
   })
 })
 

@@ -27,7 +27,7 @@ it.each<[string, string, string, (text: string) => unknown]>([
   expect((bad as number) / (good as number)).toBeLessThan(4)
 })
 
-it('a long path that can be read in several ways is turned away before that is worked out', () => {
+it('a long path that can be read in several ways is rejected before that is worked out', () => {
   expect(pathReadings(`/${'/;%2f'.repeat(3_000)}`)).toBeNull()
   expect(pathReadings(`/a%20b/?q=${'x'.repeat(15_000)}`)).not.toBeNull()
 })

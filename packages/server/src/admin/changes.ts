@@ -34,7 +34,7 @@ export function createChanges(log: WriteLine, fleet: ChangeTrail | null, unixMs:
         await fleet?.add(change)
       } catch (error) {
         // The change is made; failing to record it must not look like a failure of the change.
-        log(`changes: the trail in Redis was not told of this: ${(error as Error).message}`)
+        log(`changes: not written to the audit trail in Redis: ${(error as Error).message}`)
       }
     },
     async list() {

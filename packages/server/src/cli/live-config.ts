@@ -55,7 +55,7 @@ async function watched(path: string, settings: Settings, log: WriteLine): Promis
   const watcher: WatchedConfig = await watchConfig(path, {
     async onConfig(config) {
       await apply?.(configWithSettings(settings, config))
-      log(`${path}: in use as changed`)
+      log(`${path}: reloaded`)
     },
     onError(error) {
       rejected++

@@ -41,7 +41,7 @@ rules:
 ## Not limited at all, unless a rule names the path.
 # skip: { prefixes: [/assets], extensions: [css, js, png, svg] }
 
-## Proxies in front whose X-Forwarded-For is believed: their addresses, and nothing wider.
+## Proxies in front whose X-Forwarded-For is trusted: their addresses, and nothing wider.
 # trustedProxies: [10.8.0.4, 10.8.0.5]
 
 ## Keeps the limits of several products on one Redis apart.

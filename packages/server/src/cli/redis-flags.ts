@@ -38,7 +38,7 @@ export function addRedisFlags(command: Command): void {
     )
     .option(
       '--breaker-failures <number>',
-      'failed calls in a row after which Redis is not asked for a while',
+      'failed calls in a row that open the breaker',
       wholeNumber(1, 1_000),
       5,
     )

@@ -147,15 +147,15 @@ function checksOfRequest(subject: SubjectInput, flags: OperatorFlags & CheckFlag
   return { subject, request: facts }
 }
 
-/** Formats `allowed: 9 of 10 left by policy api, whole again in 60 s`. */
+/** Formats `allowed: 9 of 10 left by policy api, resets in 60 s`. */
 function decisionWords(decision: DecisionValue): string {
   const { allowed, limit, remaining, retryAfterMs, resetAfterMs, reason } = decision
   const whose = limitOwner(decision)
   if (allowed) {
     if (limit === null || !Number.isFinite(limit)) return `allowed: ${reason}`
-    return `allowed: ${remaining} of ${limit} left by ${whose}, whole again in ${seconds(resetAfterMs)}`
+    return `allowed: ${remaining} of ${limit} left by ${whose}, resets in ${seconds(resetAfterMs)}`
   }
-  const next = retryAfterMs === null ? 'no waiting helps' : `next in ${seconds(retryAfterMs)}`
+  const next = retryAfterMs === null ? 'retrying will not help' : `next in ${seconds(retryAfterMs)}`
   return `denied by ${whose}: ${reason}, ${next}`
 }
 

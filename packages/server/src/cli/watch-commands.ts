@@ -96,7 +96,7 @@ function topWords(snapshot: Snapshot): string {
   )
   const head = ['SUBJECT', 'HANDLE', 'DENIED', 'PER SECOND', 'POLICY', 'TIER', '']
   const table =
-    deniedCallers.length === 0 ? ['nobody was rejected in the last five minutes'] : columns([head, ...rows])
+    deniedCallers.length === 0 ? ['no caller was denied in the last five minutes'] : columns([head, ...rows])
   return [watchWords(snapshot), ...table, ''].join('\n')
 }
 

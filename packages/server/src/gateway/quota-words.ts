@@ -45,6 +45,7 @@ export function denialFields(status: number, subject: string, decision: Decision
 export function denialWords(status: number, subject: string, decision: Decision): string {
   const { binding, retryAfterMs } = decision
   const allows = binding === null ? 'cannot be checked at the moment' : `allows ${quotaWords(binding.quota)}`
-  const next = retryAfterMs === null ? 'no waiting helps' : `next in ${Math.ceil(retryAfterMs / 1000)} s`
+  const next =
+    retryAfterMs === null ? 'retrying will not help' : `next in ${Math.ceil(retryAfterMs / 1000)} s`
   return `${status} for ${subject}: ${limitOwner(decision)} ${allows}; ${next}`
 }

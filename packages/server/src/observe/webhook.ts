@@ -30,7 +30,7 @@ export function createWebhook({ url, log, after, fetch }: WebhookOptions): (aler
     }
     waiting--
     // The address may itself be a secret, so it is not repeated.
-    log(`alerts: the webhook was not told of ${alert.name} in ${TRIES} tries: ${problem}`)
+    log(`alerts: ${alert.name} was not delivered to the webhook in ${TRIES} tries: ${problem}`)
   }
 
   /** Returns why it failed, or null. */

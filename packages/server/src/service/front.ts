@@ -199,7 +199,7 @@ function startTls(files: CertificateFiles, { server, http2 }: Gateway, log: Writ
     http1: server,
     http2,
     onReload(error) {
-      if (error === null) return log(`${files.cert}: in use as changed`)
+      if (error === null) return log(`${files.cert}: reloaded`)
       const { message: cause } = error
       const consequence = 'the last good certificate stays'
       log(`${files.cert}: NOT in use, ${consequence}: ${cause}`, { level: 'error', cause, consequence })

@@ -34,7 +34,7 @@ const believedHeader = {
   header: { shape: header, text: 'The header that names the caller.', required: true },
   from: {
     shape: believedPeers,
-    text: 'Who is believed: addresses and networks the connection must come from, or `everybody`.',
+    text: 'Trusted peers: addresses and networks the connection must come from, or `everybody`.',
     required: true,
   },
   tier,
@@ -95,7 +95,7 @@ export const sourceFields = {
     cookie: { shape: cookie, text: 'The cookie with the id.', required: true },
     unverified: {
       shape: aloud,
-      text: 'Required, because somebody can make up ids; they are charged to the address, too. In code, use `lookUp` instead.',
+      text: 'Required, because clients can make up ids; they are charged to the address, too. In code, use `lookUp` instead.',
       required: true,
     },
     tier,
@@ -166,9 +166,7 @@ function readSource(name: SourceName, given: unknown, place: Place): SourceConfi
     const config = { source: name, ...read, ...headers } as SourceConfig
     if ('perAddress' in config && config.perAddress !== undefined && perAddressOf(config) === null) {
       const expected = `${name === 'apikey' ? 'unverified: true' : 'from: everybody'} beside it`
-      return place
-        .below('perAddress')
-        .reject({ expected, got: 'a source whose callers nobody can make up' }, 'key')
+      return place.below('perAddress').reject({ expected, got: 'a source whose ids are verified' }, 'key')
     }
     return config
   }

@@ -153,7 +153,7 @@ function storeFamilies({ store }: ProcessStatistics): Family[] {
       name: 'rate_limit_breaker_open',
       type: 'gauge',
       labels: ['node'],
-      help: '1 while a node is not asked because it has stopped answering, otherwise 0.',
+      help: '1 while the breaker of a node is open, because it has stopped answering, otherwise 0.',
       // Before any breaker has turned, there is a series all the same: an alert must tell 0 from nothing known.
       samples:
         breakers.length === 0

@@ -169,6 +169,6 @@ export function createRedisRemote(
 function tooMany(unanswered: number): HeadgateError {
   return new HeadgateError(
     'ERR_HEADGATE_STORE_UNAVAILABLE',
-    `redis: not asked, because ${unanswered} checks are unanswered`,
+    `redis: not called: ${unanswered} checks are pending`,
   )
 }

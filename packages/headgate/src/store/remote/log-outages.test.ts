@@ -30,17 +30,17 @@ it('the log says what the store did and what becomes of requests, and afterwards
   time.nowMs = 2_340
   turn('closed')
   expect(lines).toEqual([
-    'warn: Redis 10.0.0.5:6379 has not answered 5 calls in 210 ms: deciding here, at 1/3 of each limit, until it answers',
-    'info: Redis 10.0.0.5:6379 answers again: it was not asked for 2.3 s, in which 17 decisions were made without it',
+    'warn: Redis 10.0.0.5:6379 has not answered 5 calls in 210 ms: failing over to this process, at 1/3 of each limit, until it answers',
+    'info: Redis 10.0.0.5:6379 is back: not called for 2.3 s, 17 decisions made without it',
   ])
   expect(fields).toEqual([
     { event: 'breaker', state: 'open', node: '', failure: 'silent', calls: 5, withinMs: 210 },
-    { event: 'breaker', state: 'closed', node: '', unaskedMs: 2_340, decisions: 17 },
+    { event: 'breaker', state: 'closed', node: '', outageMs: 2_340, decisions: 17 },
   ])
 })
 
 it.each([
-  ['local', 1, 'deciding here, at the whole of each limit, until it answers'],
+  ['local', 1, 'failing over to this process, at the full limit, until it answers'],
   ['open', 3, 'letting requests pass until it answers'],
   ['closed', 3, 'rejecting requests with 503 until it answers'],
 ] as const)('the log says the consequence of mode %s among %i', (mode, among, consequence) => {
@@ -54,8 +54,8 @@ it('the log gives the reason of a node that said one', () => {
   fail()
   turn('open', '127.0.0.1:7000', 'rejected')
   expect(lines).toEqual([
-    'warn: ERR_HEADGATE_STORE: redis: gone: deciding here, at 1/3 of each limit, for now',
-    'warn: Redis 127.0.0.1:7000 has failed 5 calls in 210 ms (redis: gone): deciding here, at 1/3 of each limit, until it answers',
+    'warn: ERR_HEADGATE_STORE: redis: gone: failing over to this process, at 1/3 of each limit, for now',
+    'warn: Redis 127.0.0.1:7000 has failed 5 calls in 210 ms (redis: gone): failing over to this process, at 1/3 of each limit, until it answers',
   ])
 })
 

@@ -34,11 +34,11 @@ export function logOutages(options: OutageLogOptions): OnStoreEvent {
 
   function consequence(): string {
     const { mode } = options
-    if (mode === 'throw') return 'handing the errors on'
+    if (mode === 'throw') return 'passing errors to the caller'
     if (mode === 'open') return 'letting requests pass'
     if (mode === 'closed') return 'rejecting requests with 503'
     const among = options.sharedAmong()
-    return `deciding here, at ${among === 1 ? 'the whole' : `1/${among}`} of each limit,`
+    return `failing over to this process, at ${among === 1 ? 'the full limit' : `1/${among} of each limit`},`
   }
 
   function sayOpen(node: string, because: Evidence | null): void {
@@ -63,11 +63,11 @@ export function logOutages(options: OutageLogOptions): OnStoreEvent {
     outages.delete(node)
     const leftOut = due(`closed ${node}`)
     if (outage === undefined || leftOut === null) return
-    const unaskedMs = Math.round(nowMs() - outage.sinceMs)
+    const outageMs = Math.round(nowMs() - outage.sinceMs)
     const decisions = decidedWithout - outage.decidedBefore
     logger.info(
-      { event: 'breaker', state: 'closed', node, unaskedMs, decisions },
-      `${nameOf(node)} answers again: it was not asked for ${spanOf(unaskedMs)}, in which ${decisions} decisions were made without it${suppressedNote(leftOut)}`,
+      { event: 'breaker', state: 'closed', node, outageMs, decisions },
+      `${nameOf(node)} is back: not called for ${spanOf(outageMs)}, ${decisions} decisions made without it${suppressedNote(leftOut)}`,
     )
   }
 
@@ -86,7 +86,7 @@ export function logOutages(options: OutageLogOptions): OnStoreEvent {
     if (leftOut === null) return
     logger.warn(
       { event: 'lost-writes' },
-      `${nameOf('')} has forgotten what it had acknowledged, as after a failover: callers may get limits anew${suppressedNote(leftOut)}`,
+      `${nameOf('')} has lost acknowledged writes, as after a failover: some callers may get their limits again${suppressedNote(leftOut)}`,
     )
   }
 

@@ -195,6 +195,6 @@ function failureOf(error: unknown): 'rejected' | 'silent' {
 function unavailable(node: string): HeadgateError {
   return new HeadgateError(
     'ERR_HEADGATE_STORE_UNAVAILABLE',
-    `redis: not asked, because ${node === '' ? 'it' : node} has stopped answering; a probe is looking for it`,
+    `redis: not called: ${node === '' ? 'it' : node} has stopped answering, and is probed until it recovers`,
   )
 }

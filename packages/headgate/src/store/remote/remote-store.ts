@@ -355,7 +355,7 @@ export class RemoteStore implements Store {
     if (this.#callsInSecond++ < maxCallsPerSecond) return null
     return new HeadgateError(
       'ERR_HEADGATE_STORE_CAPPED',
-      `redis: not asked, because maxCallsPerSecond (${maxCallsPerSecond}) is used up`,
+      `redis: not called: maxCallsPerSecond (${maxCallsPerSecond}) is reached`,
     )
   }
 

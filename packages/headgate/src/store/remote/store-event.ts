@@ -14,7 +14,7 @@ export type StoreEvent =
     }
   /** A request was decided without the store. */
   | { readonly type: 'fallback'; readonly mode: FailureMode; readonly allowed: boolean }
-  /** The store has forgotten what it had acknowledged: callers may get limits anew. */
+  /** The store has lost acknowledged writes: some callers may get their limits again. */
   | { readonly type: 'lost-writes' }
   /** Units of a limit were leased, to be spent in this process. */
   | { readonly type: 'lease'; readonly limit: string; readonly units: number }

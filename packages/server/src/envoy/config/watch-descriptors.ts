@@ -27,7 +27,7 @@ export async function watchDescriptors(path: string, log: WriteLine): Promise<Wa
     try {
       current = await loadDescriptors(path)
       isStale = false
-      log(`${path}: in use as changed`)
+      log(`${path}: reloaded`)
     } catch (error) {
       isStale = true
       rejected++
