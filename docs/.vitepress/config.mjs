@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitepress'
 import { assistantFiles } from './assistants.mjs'
 import { deadLinks } from './dead-links.mjs'
+import { SEARCH_OPTIONS } from './search.mjs'
 import { SIDEBAR } from './sidebar.mjs'
 
 const DOCS = fileURLToPath(new URL('..', import.meta.url))
@@ -83,7 +84,7 @@ export default defineConfig({
     ],
     sidebar: SIDEBAR,
     outline: [2, 3],
-    search: { provider: 'local' },
+    search: { provider: 'local', options: { miniSearch: { searchOptions: SEARCH_OPTIONS } } },
     socialLinks: [{ icon: 'github', link: REPOSITORY }],
     editLink: { pattern: `${REPOSITORY}/edit/main/docs/:path`, text: 'Edit this page' },
   },

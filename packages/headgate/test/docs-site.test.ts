@@ -7,8 +7,10 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import MiniSearch from 'minisearch'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-// @ts-expect-error: plain JavaScript, which VitePress loads
+// @ts-expect-error
 import { deadLinks } from '../../../docs/.vitepress/dead-links.mjs'
+// @ts-expect-error: plain JavaScript, which VitePress loads
+import { SEARCH_OPTIONS } from '../../../docs/.vitepress/search.mjs'
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
 const folder = mkdtempSync(join(tmpdir(), 'headgate-site-'))
@@ -68,9 +70,46 @@ it.each(['README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', 'SECURITY.md', 'exam
 
 /** What people type, and the page that must be among the first five hits. */
 const SEARCHES: [string, string][] = [
-  ['express-rate-limit', 'guide/coming-from/express-rate-limit'],
+  ['allowlist', 'guide/recipes'],
+  ['api key', 'guide/who-is-asking'],
+  ['ban user', 'guide/recipes'],
+  ['behind a proxy', 'guide/client-address'],
+  ['brute force', 'guide/recipes'],
+  ['bun', 'guide/frameworks/fetch'],
+  ['circuit breaker', 'guide/failure'],
+  ['cloudflare workers', 'guide/frameworks/fetch'],
+  ['commonjs', 'guide/commonjs-and-jest'],
+  ['createLimiter', 'reference/api/headgate'],
+  ['cors', 'guide/questions'],
+  ['custom message', 'guide/recipes'],
   ['ERR_HEADGATE_CLOSED', 'reference/errors'],
+  ['express', 'guide/frameworks/express'],
+  ['express-rate-limit', 'guide/coming-from/express-rate-limit'],
+  ['fake clock', 'guide/recipes'],
+  ['fastify', 'guide/frameworks/fastify'],
+  ['graceful shutdown', 'guide/recipes'],
+  ['graphql', 'guide/batches'],
+  ['health check', 'guide/recipes'],
+  ['jest', 'guide/commonjs-and-jest'],
+  ['kubernetes', 'guide/recipes'],
+  ['lambda', 'guide/recipes'],
+  ['load balancer', 'guide/recipes'],
+  ['nestjs', 'guide/frameworks/nest'],
+  ['nextjs middleware', 'guide/frameworks/next'],
+  ['nginx', 'guide/forward-auth'],
+  ['openai tokens', 'guide/llm-proxy'],
+  ['prometheus', 'reference/metrics'],
   ['redis cluster', 'guide/redis'],
+  ['redis down', 'guide/failure'],
+  ['redisStore', 'reference/api/headgate.redis'],
+  ['retry-after', 'reference/headers'],
+  ['shadow mode', 'guide/roll-out-safely'],
+  ['sliding window', 'guide/algorithms'],
+  ['throttle outbound requests', 'guide/call-an-api'],
+  ['token bucket', 'guide/algorithms'],
+  ['troubleshooting', 'guide/questions'],
+  ['trust proxy', 'guide/client-address'],
+  ['x-forwarded-for', 'guide/client-address'],
 ]
 
 it.each(SEARCHES)('a search for "%s" finds %s', async (words, page) => {
@@ -78,9 +117,6 @@ it.each(SEARCHES)('a search for "%s" finds %s', async (words, page) => {
   const found = index.search(words, SEARCH_OPTIONS).slice(0, 5)
   expect(found.map(({ id }) => String(id).split('#')[0])).toContain(`/${page}`)
 })
-
-/** As in VitePress's search box. */
-const SEARCH_OPTIONS = { fuzzy: 0.2, prefix: true, boost: { title: 4, text: 2, titles: 1 } }
 
 async function searchIndex(): Promise<MiniSearch> {
   const chunk = files().find(name => name.includes('@localSearchIndexroot')) ?? ''
