@@ -5,6 +5,7 @@ import { keepToken, readToken } from './api.js'
 import { ControlPage } from './control-page.js'
 import { DenialsPage } from './denials-page.js'
 import { FindForm, FindPage } from './find-form.js'
+import { FleetPage } from './fleet-page.js'
 import { instant } from './format.js'
 import { type Live, useLive } from './live.js'
 import { NowPage } from './now-page.js'
@@ -19,6 +20,7 @@ const PAGES = [
   ['', 'Now'],
   ['denials', 'Denials'],
   ['policy', 'Policy'],
+  ['fleet', 'Fleet'],
   ['shadow', 'Shadow'],
   ['control', 'Control'],
 ] as const
@@ -87,6 +89,7 @@ function Page({ live, route, found }: PageProps) {
   if (page === 'find') return <FindPage matches={found} />
   if (page === 'subject') return <SubjectPage key={detail} reference={detail} />
   if (page === 'policy') return <PolicyPage />
+  if (page === 'fleet') return <FleetPage snapshot={live.snapshot} />
   if (page === 'denials') return <DenialsPage />
   if (page === 'shadow') return <ShadowPage snapshot={live.snapshot} />
   if (page === 'control') return <ControlPage snapshot={live.snapshot} />

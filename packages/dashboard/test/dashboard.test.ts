@@ -49,7 +49,7 @@ async function exhaust(user: string): Promise<void> {
   expect(await ask(user)).toBe(429)
 }
 
-const PAGES = ['', 'denials', 'policy', 'shadow', 'control', 'find', 'subject/user%3Aada']
+const PAGES = ['', 'denials', 'policy', 'fleet', 'shadow', 'control', 'find', 'subject/user%3Aada']
 
 async function goTo(page: Page, name: string): Promise<void> {
   await page.goto(`${server.adminUrl}/#/${name}`)
@@ -209,6 +209,23 @@ describe('the dashboard', () => {
     expect(await page.getByLabel('Text of a pull request').inputValue()).toContain('Change headgate.yaml')
     expect(await ask('tried')).toBe(200)
     expect(complaints).toEqual([])
+    await page.close()
+  })
+
+  it('the dashboard shows each process, and how its upstream answers', async () => {
+    await ask('fleet')
+    const { page } = await openPage(browser, `${server.adminUrl}/#/fleet`)
+    const process = page.getByRole('row', { name: /this server/ })
+    await process.getByText(/^\d+\.\d MB$/).waitFor()
+    const decidedBy = async () => {
+      await ask('fleet')
+      return process.textContent()
+    }
+    await expect.poll(decidedBy, { timeout: 15_000 }).toContain('memory')
+    const upstream = page.getByRole('row', { name: /^127\.0\.0\.1:/ })
+    await upstream.waitFor()
+    expect(await upstream.textContent()).toMatch(/ms/)
+    await page.getByText('every breaker is closed').waitFor()
     await page.close()
   })
 

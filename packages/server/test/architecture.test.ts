@@ -39,9 +39,14 @@ const FOLDERS: Readonly<Record<string, Row>> = {
     packages: ['@grpc/proto-loader', 'yaml'],
   },
   simulate: { holds: 'logs replayed against policy files' },
+  metrics: {
+    holds: 'Prometheus, how upstreams answer, and how the process is doing',
+    may: ['admin', 'gateway'],
+    types: ['http'],
+  },
   observe: {
     holds: 'stats, alerts and files on trial, for operators',
-    may: ['admin', 'http', 'simulate'],
+    may: ['admin', 'http', 'metrics', 'simulate'],
     types: ['log'],
   },
   operators: {
@@ -49,7 +54,6 @@ const FOLDERS: Readonly<Record<string, Row>> = {
     may: ['admin', 'http'],
     types: ['observe'],
   },
-  metrics: { holds: 'Prometheus, and how upstreams answer', may: ['admin', 'gateway'], types: ['http'] },
   dashboard: { holds: 'the page', may: ['admin'], types: ['http'] },
   service: {
     holds: 'the ports of one process, opened and closed together',

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type RedisProcess, startRedis } from '../../headgate/test/support/redis-process.ts'
+import type { ShownFleet } from '../src/observe/fleet.js'
 import { envoyClient } from './support/envoy-client.js'
 import { type HeadgateProcess, serveHeadgateIn } from './support/headgate-process.js'
 import { startRawUpstream } from './support/raw-upstream.js'
@@ -97,6 +98,18 @@ it('workers share the limits and the port, and the admin port speaks for all of 
   await expect
     .poll(async () => (await (await fetch(`${adminUrl}/v1/stats`)).json()) as object)
     .toMatchObject({ totals: { allowed: 25, denied: 5 }, processes: { live: 3 } })
+  const fleetOf = async () => (await (await fetch(`${adminUrl}/v1/fleet`)).json()) as ShownFleet
+  // What a process says of itself comes with its second report.
+  await expect
+    .poll(async () => (await fleetOf()).processes.filter(one => (one.rssBytes ?? 0) > 10_000_000), {
+      timeout: 5_000,
+    })
+    .toHaveLength(3)
+  await expect
+    .poll(fleetOf, { timeout: 5_000 })
+    .toMatchObject({ scope: 'fleet', live: 3, upstreams: expect.arrayContaining([expect.anything()]) })
+  const fleet = await fleetOf()
+  expect(new Set(fleet.processes.map(({ configVersion }) => configVersion)).size).toBe(1)
   const tried = await fetch(`${adminUrl}/v1/policy/try`, {
     method: 'POST',
     headers: { 'Content-Type': 'application/json' },

@@ -23,6 +23,9 @@ export async function serveAsWorker(flags: ServeFlags, terminal: Terminal): Prom
       answers: front.answers(),
       process: front.process(),
     })
+    const { store } = options
+    const fleet = store !== undefined && 'fleetStatistics' in store ? store.fleetStatistics : null
+    statistics.onSecond(() => fleet?.setNote({ vitals: front.vitals() }))
     statistics.onSecond(report => void tell({ type: 'second', report, counts: counts() }))
     process.on('message', ({ type }: ToWorker) => {
       if (type === 'arrivals') void tell({ type, sample: statistics.arrivals() })

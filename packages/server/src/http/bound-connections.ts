@@ -43,6 +43,8 @@ export interface BoundConnections {
    * that is idle is closed when its client has had a moment to send what it was about to.
    */
   drain(): void
+  /** How many are open. */
+  count(): number
 }
 
 interface Connection {
@@ -122,6 +124,7 @@ export function boundConnections(
   })
 
   return {
+    count: () => connections.size,
     bound: handler => (req, res) => {
       const connection = connections.get(req.socket)
       if (connection === undefined) return

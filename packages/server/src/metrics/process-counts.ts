@@ -14,7 +14,7 @@ export interface ProcessReading {
   readonly lagSeconds: number
 }
 
-const LAG_BOUNDS_SECONDS: readonly number[] = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5]
+export const LAG_BOUNDS_SECONDS: readonly number[] = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5]
 const LOOK_EVERY_MS = 100
 
 /** Measures this process until it is stopped. */

@@ -30,7 +30,7 @@ interface Counted {
   sumSeconds: number
 }
 
-const BOUNDS_SECONDS: readonly number[] = [
+export const BOUNDS_SECONDS: readonly number[] = [
   0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30,
 ]
 /** Reloads can bring ever new upstreams; those beyond this number are counted as `other`. */

@@ -42,6 +42,7 @@ export function createFleetStats(
       () => store.health().evictionPolicyUnsafe,
       Date.now,
     ),
+    vitals: null,
     budget: { opsPerSecond: null, memoryBytes: null },
     // Alerts are sent by servers only.
     alerts: new AlertWatch({ rules: DEFAULT_RULES, tell() {}, unixMs: Date.now }),

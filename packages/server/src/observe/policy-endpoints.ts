@@ -5,6 +5,7 @@ import { bad } from '../admin/body-fields.js'
 import { administers, type Endpoint, RequestError, reads } from '../admin/endpoint.js'
 import { readFields } from '../admin/read-body.js'
 import { jsonAnswer } from '../http/problem.js'
+import type { ShownFleet } from './fleet.js'
 import type { Stats } from './stats.js'
 import { tryPolicy } from './try-policy.js'
 
@@ -76,7 +77,7 @@ export function policyEndpoints(options: PolicyEndpointsOptions): readonly Endpo
   let isTrying = false
 
   function shownPolicy(): ShownPolicy {
-    const { config: state, processes } = stats.snapshot()
+    const { config: state } = stats.snapshot()
     const { sinceMs, byRule } = stats.rulesOfLastHour()
     const inForce = config()
     const rules = inForce.rules.map(rule => ({
@@ -101,7 +102,7 @@ export function policyEndpoints(options: PolicyEndpointsOptions): readonly Endpo
       rules,
       countedSinceMs: sinceMs,
       withoutRule: [...byRule].flatMap(([name, counts]) => (named.has(name) ? [] : [{ name, ...counts }])),
-      versions: versionsOf(processes),
+      versions: versionsOf(stats.fleet()),
     }
   }
 
@@ -180,15 +181,13 @@ function matchWords({ methods, path, subjects, tiers, scopes }: MatchConfig): st
   return [...(route === '' ? [] : [route]), ...others].join('; ') || 'every request'
 }
 
-function versionsOf({ services }: ReturnType<Stats['snapshot']>['processes']): ShownPolicy['versions'] {
+function versionsOf({ processes }: ShownFleet): ShownPolicy['versions'] {
   const found = new Map<string | null, { processes: number; services: Set<string> }>()
-  for (const { service, processes } of services) {
-    for (const { configVersion } of processes) {
-      const one = found.get(configVersion) ?? { processes: 0, services: new Set() }
-      one.processes++
-      if (service !== '') one.services.add(service)
-      found.set(configVersion, one)
-    }
+  for (const { configVersion, service } of processes) {
+    const one = found.get(configVersion) ?? { processes: 0, services: new Set() }
+    one.processes++
+    if (service !== '') one.services.add(service)
+    found.set(configVersion, one)
   }
   return [...found].map(([version, one]) => ({
     version,

@@ -4,6 +4,7 @@ import type { Statistics } from 'headgate/metrics'
 import type { RedisStore } from 'headgate/redis'
 import type { ConfigCounts } from '../admin/probes.js'
 import type { WriteLine } from '../log/write-line.js'
+import type { Vitals } from '../metrics/vitals.js'
 import type { Alert, AlertOptions } from './alert-rules.js'
 import { AlertWatch } from './alert-watch.js'
 import { createRedisReader } from './redis-stats.js'
@@ -20,6 +21,8 @@ export interface StartStatsOptions {
   readonly admin: { readonly showSubjects: boolean }
   readonly log: WriteLine
   configState(): ConfigCounts
+  /** How this process is doing. */
+  vitals(): Vitals
 }
 
 const ALL_SHOWN: Masks = { byType: {}, others: 'whole' }
@@ -44,6 +47,7 @@ export function startStats(options: StartStatsOptions): Stats {
     statistics,
     fleet,
     budget,
+    vitals: options.vitals,
     configState,
     unixMs: Date.now,
     masks: options.admin.showSubjects ? () => ALL_SHOWN : () => options.config().masks,

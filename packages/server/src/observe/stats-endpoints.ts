@@ -49,6 +49,7 @@ export function statsEndpoints(stats: Stats): readonly Endpoint[] {
         }),
       },
     },
+    { path: '/v1/fleet', methods: { GET: reads(() => jsonAnswer(200, stats.fleet())) } },
     { path: '/v1/alerts', methods: { GET: reads(() => jsonAnswer(200, { alerts: stats.alerts() })) } },
     {
       path: '/v1/denials',

@@ -13,14 +13,15 @@ import {
 } from 'headgate/internal'
 import type { Statistics } from 'headgate/metrics'
 import type { ConfigCounts } from '../admin/probes.js'
+import type { Vitals } from '../metrics/vitals.js'
 import type { Alert } from './alert-rules.js'
 import type { AlertNote, AlertWatch, Looked } from './alert-watch.js'
 import { DenialLog, type DenialQuery, type ShownDenial } from './denial-log.js'
 import { RecentDeniedCallers } from './denied-callers.js'
+import { fleetOf, processesOf, type ShownFleet } from './fleet.js'
 import { FleetSeconds } from './fleet-seconds.js'
 import { History, type Point } from './history.js'
 import { maskSubject } from './mask-subject.js'
-import { processesOf } from './processes.js'
 import type { Budget, RedisStats } from './redis-stats.js'
 import { RuleHour } from './rule-hour.js'
 import { denialRate, durationSeconds, rowsBy, type Second, sumOf } from './second.js'
@@ -40,6 +41,8 @@ export interface StatsOptions {
   /** Reads Redis's stats about itself; null without Redis. */
   readonly readRedis: (() => Promise<RedisStats>) | null
   readonly budget: Budget
+  /** How this process is doing; null if it serves nothing. */
+  readonly vitals: (() => Vitals) | null
   readonly alerts: AlertWatch
   configState(): ConfigCounts
   unixMs(): number
@@ -51,6 +54,7 @@ export interface Stats {
   /** Returns kept denials, the newest first. */
   denials(query: DenialQuery): readonly ShownDenial[]
   rulesOfLastHour(): ReturnType<RuleHour['read']>
+  fleet(): ShownFleet
   /** Returns firing and pending ones, then resolved ones. */
   alerts(): readonly Alert[]
   /** How often a caller was denied in each of the last 24 hours, the oldest first, as far as denials were kept. */
@@ -85,6 +89,8 @@ export function createStats(options: StatsOptions): Stats {
   let heardOf: FleetReading | null = null
   let scope: Snapshot['scope'] = 'process'
   let redis: RedisStats | null = null
+  let lastReport: Report | null = null
+  let vitals: Vitals | null = null
   let isReading = false
   /** Whether denials from before this server started are still being read. */
   let isCatchingUp = true
@@ -114,11 +120,13 @@ export function createStats(options: StatsOptions): Stats {
       storeDownMs: state === 'down' ? unixMs() - sinceMs : null,
       ...(options.fleet === null && { isHeard: true }),
     })
-    options.fleet?.setNote(alerts.note())
+    options.fleet?.setNote({ ...alerts.note(), vitals })
   }
 
   /** Takes this process's own second, or that of the fleet if it can be read. */
   async function passed(report: Report): Promise<void> {
+    lastReport = report
+    vitals = options.vitals?.() ?? null
     if (fleet === null) return heard({ ...report, atMs: unixMs() })
     if (isReading) return
     isReading = true
@@ -174,7 +182,7 @@ export function createStats(options: StatsOptions): Stats {
       byRule: rowsBy('rule', window),
       deniedCallers: top.deniedCallers,
       deniedCallersErrorAtMost: top.errorAtMost,
-      processes: processesOf(heardOf, { id: options.fleet?.id ?? '', read, service, nowMs: atMs }),
+      processes: processesOf(heardOf, service),
       store: { ...storeStats(window, aboutStore()), redis, budget: options.budget },
       shortcuts: shortcuts(window),
       shadow: wouldBe(gateReading?.shadow ?? {}),
@@ -210,6 +218,16 @@ export function createStats(options: StatsOptions): Stats {
     history: seconds => history.last(seconds),
     denials: query => log.find(query, show),
     rulesOfLastHour: () => rules.read(unixMs()),
+    fleet() {
+      const own = {
+        id: options.fleet?.id ?? '',
+        service,
+        read: statistics.read(),
+        report: lastReport,
+        vitals,
+      }
+      return { scope, asOfMs: asOf(unixMs()), ...fleetOf(heardOf, own) }
+    },
     alerts: () => alerts.list(),
     deniedByHour(reference) {
       const hours = log.deniedByHour(reference)

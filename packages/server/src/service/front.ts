@@ -17,6 +17,7 @@ import type { WriteLine } from '../log/write-line.js'
 import { type AnswerReading, GatewayAnswers } from '../metrics/gateway-answers.js'
 import { ProcessCounts, type ProcessReading } from '../metrics/process-counts.js'
 import { UpstreamCounts, type UpstreamReading } from '../metrics/upstream-counts.js'
+import { createVitals, type Vitals } from '../metrics/vitals.js'
 import { createDemoUpstream } from './demo-upstream.js'
 
 /** Where limited requests come in: the gateway's port and Envoy's, served by this process or by several. */
@@ -30,6 +31,8 @@ export interface Front {
   /** Returns when a share of the subjects asked any of them. */
   arrivals(): Promise<ArrivalSample>
   upstreams(): readonly UpstreamReading[]
+  /** How this process is doing; called once a second. */
+  vitals(): Vitals
   /** What the gateway has answered itself and closed, not because of a limit. */
   answers(): readonly AnswerReading[]
   /** Returns the figures of the server's processes. */
@@ -114,6 +117,7 @@ export async function startFront({ limiter, statistics }: Deciding, options: Fro
     const answers = new GatewayAnswers()
     const ownProcess = new ProcessCounts()
     closers.push(() => ownProcess.stop())
+    let http2Sessions = 0
     const gateway = createGateway({
       limiter,
       serving: () => serving,
@@ -123,6 +127,15 @@ export async function startFront({ limiter, statistics }: Deciding, options: Fro
       onAttempt: attempt => upstreams.add(attempt),
       onOwnAnswer: (reason, status) => answers.add(reason, status),
       onNoPermit: rejection => upstreams.addRejection(rejection),
+    })
+    gateway.http2.on('session', session => {
+      http2Sessions++
+      session.once('close', () => http2Sessions--)
+    })
+    const vitals = createVitals({
+      connections: () => gateway.connections.count() + http2Sessions,
+      upstreams: () => upstreams.read(),
+      process: () => ownProcess.read(),
     })
     const envoy = await openEnvoyPort(limiter, options)
     let envoyStopped: Promise<void> | undefined
@@ -135,6 +148,7 @@ export async function startFront({ limiter, statistics }: Deciding, options: Fro
       statistics,
       arrivals: async () => statistics.arrivals(),
       upstreams: () => upstreams.read(),
+      vitals,
       answers: () => answers.read(),
       process: () => ownProcess.read(),
       identify: () => serving.identify,

@@ -102,6 +102,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       configState,
       limiter,
       statistics: front.statistics,
+      vitals: front.vitals,
       config: () => inForce,
     })
     closers.push(() => stats.close())

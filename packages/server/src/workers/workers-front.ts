@@ -2,6 +2,7 @@ import { identifyByConfig } from 'headgate/identify'
 import { mergeArrivals } from 'headgate/internal'
 import { openRateLimits } from '../envoy/start-envoy.js'
 import { mergeProcesses, ProcessCounts } from '../metrics/process-counts.js'
+import { createVitals } from '../metrics/vitals.js'
 import type { Deciding, Front, FrontOptions } from '../service/front.js'
 import { createArrivalCollector } from './arrival-collector.js'
 import type { FromWorker } from './messages.js'
@@ -39,6 +40,8 @@ export function frontOfWorkers(count: number): (deciding: Deciding, options: Fro
       throw error
     })
     supervisor = workers
+    // The workers have the connections, and tell how they are themselves.
+    const vitals = createVitals({ connections: () => 0, upstreams: () => [], process: () => own.read() })
     const passOn = () => workers.reload()
     // As without workers: in a terminal, SIGHUP means that the terminal is gone.
     if (!process.stdout.isTTY) process.on('SIGHUP', passOn)
@@ -46,6 +49,7 @@ export function frontOfWorkers(count: number): (deciding: Deciding, options: Fro
       ...workers.listening,
       statistics: counts.statistics,
       upstreams: counts.upstreams,
+      vitals,
       answers: counts.answers,
       process: () => mergeProcesses([own.read(), ...counts.processes()]),
       async arrivals() {

@@ -19,6 +19,7 @@ export function statsOf(
     masks: () => ({ byType: {}, others: 'part' }),
     fleet: null,
     readRedis: null,
+    vitals: null,
     budget: { opsPerSecond: null, memoryBytes: null },
     alerts: new AlertWatch({ rules: DEFAULT_RULES, tell() {}, unixMs: Date.now }),
     configState: () => ({ config: 'current', rejectedConfigs: 0 }),
