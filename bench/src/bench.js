@@ -75,7 +75,8 @@ async function main() {
     for (const [section, text] of Object.entries(sections)) {
       process.stdout.write(`\n${text}\n`)
       // A short table is for a page that has no room for more.
-      if (isWritten) writeSection(section, section === name ? `${setting}\n\n${text}` : text)
+      const written = section === name ? `${setting}\n\n${text}` : text
+      if (isWritten && !writeSection(section, written)) tell(`no page has markers for bench:${section}`)
     }
     process.stdout.write(`\n${setting}\n\n`)
     if (isWritten) bench.keep?.()

@@ -31,22 +31,21 @@ export function formatTable({ head, rows }) {
 }
 
 /**
- * Replaces the text between the markers of a section in every page that has them.
+ * Replaces the text between the markers of a section in every page that has them, and says whether one has.
  *
  * @param {string} name
  * @param {string} text
  */
 export function writeSection(name, text) {
-  let found = false
+  let isFound = false
   for (const path of PAGES) {
     const file = new URL(path, ROOT)
-    const page = readFileSync(file, 'utf8')
-    const written = replaceSection(page, name, text)
-    found ||= written !== undefined
-    if (written !== undefined) writeFileSync(file, written)
+    const page = replaceSection(readFileSync(file, 'utf8'), name, text)
+    if (page === undefined) continue
+    writeFileSync(file, page)
+    isFound = true
   }
-  if (!found)
-    throw new Error(`no page has the markers of the section '${name}': ${markersOf(name).join(', ')}`)
+  return isFound
 }
 
 /** Returns the page with the section's text, `undefined` where the page has no such section. @param {string} page @param {string} name @param {string} text */

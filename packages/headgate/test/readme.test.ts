@@ -59,5 +59,6 @@ it('speeds on Redis are those of the last run', () => {
   const measured = benchRows(read('docs/reference/benchmarks.md'), 'redis')
     .filter(([, name = '']) => name.includes('headgate'))
     .map(([, , ...figures]) => figures.slice(0, 3).map(figure => `${figure.split(' ')[0]} ×`))
-  expect(benchRows(README, 'redis-short').map(([, , ...figures]) => figures.slice(0, 3))).toEqual(measured)
+  for (const [, workload = '', ...figures] of benchRows(README, 'redis-short'))
+    expect(measured, workload).toContainEqual(figures.slice(0, 3))
 })
