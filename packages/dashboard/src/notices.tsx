@@ -16,6 +16,7 @@ export function Notices({ snapshot }: { snapshot: Snapshot }) {
         </p>
       )}
       <StoreAway snapshot={snapshot} />
+      <Lost lost={snapshot.lost} />
       {alerts.map(alert => (
         <AlertNotice key={alert.id} alert={alert} />
       ))}
@@ -32,6 +33,21 @@ function StoreAway({ snapshot: { store, scope, asOfMs, processes } }: { snapshot
       failure mode.
       {scope === 'process' &&
         ` The stats below are those of this server alone. What is said of ${number(processes.live)} processes and of Redis' memory is as of ${instant(asOfMs)}.`}
+    </p>
+  )
+}
+
+/** Says that Redis came back without what operators had set. */
+function Lost({ lost }: Pick<Snapshot, 'lost'>) {
+  if (lost === null) return null
+  const what = [
+    ...(lost.control ? ['the switches'] : []),
+    ...(lost.overrides > 0 ? [`${lost.overrides} overrides`] : []),
+  ]
+  return (
+    <p class="notice bad">
+      <strong>Redis has lost {what.join(' and ')}.</strong> Running servers go on applying them.{' '}
+      <code>headgate restore</code> writes them back, <code>headgate restore --clear</code> drops them.
     </p>
   )
 }

@@ -73,12 +73,18 @@ if ARGV[3] == 'put' and not is_full then
   changed = true
 end
 
-if changed then
+if changed or ARGV[3] == 'remove' then
   -- A time, not a count: a hash that was gone meanwhile must not come back to a number somebody knows.
   revision = string.format('%.0f', math.max(now_us, (tonumber(revision) or 0) + 1))
   if #kept > 0 then
     redis.call('HSET', key, REVISION, revision, NEXT_END, string.format('%.0f', earliest))
     expire_after(key, (latest - now) * 1000)
+  elseif ARGV[3] == 'remove' then
+    -- A revision alone is a mark: nothing is left because somebody removed it, not because this server lost it. It stays as
+    -- long as any override that a process may remember.
+    redis.call('DEL', key)
+    redis.call('HSET', key, REVISION, revision)
+    expire_after(key, 31 * 86400 * 1000000)
   else
     redis.call('DEL', key)
     revision = ''

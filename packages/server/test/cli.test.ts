@@ -42,6 +42,8 @@ it('--help lists the commands', async () => {
       control                      See and change the switches of a whole fleet.
       override                     Replace the numbers of a subject, a rule or both
                                    for a time.
+      restore [options]            Write switches and overrides back to a Redis that
+                                   has lost them.
       top [options]                Show who is denied most, once a second.
       watch [options]              Show decisions, denials and latency, once a
                                    second.

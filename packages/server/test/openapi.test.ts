@@ -87,6 +87,9 @@ const SOUND: readonly [string, string, unknown][] = [
   ['post', '/v1/overrides/preview', { subject: 'user:1', numbers: { minute: 1 } }],
   ['get', '/v1/overrides', undefined],
   ['delete', '/v1/overrides', { subject: 'user:1' }],
+  ['get', '/v1/restore', undefined],
+  ['post', '/v1/restore', undefined],
+  ['delete', '/v1/restore', undefined],
   ['post', '/v1/explain', { subject: 'user:1', path: '/' }],
   ['get', '/v1/counts', undefined],
 ]

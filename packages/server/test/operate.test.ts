@@ -195,6 +195,39 @@ describe('headgate override', () => {
   })
 })
 
+describe('headgate restore', () => {
+  it('a Redis that lost its memory gets it back from a running server, and overrides go from one to another', async () => {
+    const redis = await startRedis()
+    cleanUps.push(() => redis.stop())
+    const url = `redis://127.0.0.1:${redis.port}`
+    const { server, adminUrl, stdout } = await serve('--redis', url)
+    const why = ['--ttl', '1h', '--reason', 'launch', '--by', 'ada']
+    expect((await cli('restore', ...server)).text).toBe('nothing was lost')
+    await cli('control', 'multiplier', '2', ...server)
+    await cli('override', 'set', '--rule', 'login', '--limit', 'log-1h=9', ...why, ...server)
+    const exported = (await cli('override', 'export', ...server)).text
+    await sendCommand(redis.port, 'FLUSHALL')
+    await waitUntil('the loss', async () => {
+      const { lost } = (await (await fetch(`${adminUrl}/v1/restore`)).json()) as {
+        lost: { overrides: unknown[] } | null
+      }
+      return lost !== null && lost.overrides.length === 1
+    })
+    await waitUntil('the log', async () => stdout().includes('the store has lost what operators had set'))
+    expect(await (await fetch(`${adminUrl}/v1/stats`)).json()).toMatchObject({ lost: { overrides: 1 } })
+    expect((await cli('restore', ...server)).text).toBe('restored limits on, multiplier 2, 1 overrides')
+    expect((await cli('override', 'list', '--redis', url)).text).toMatch(/^rule login: log-1h 9/)
+
+    await cli('override', 'remove', '--rule', 'login', ...server)
+    await cli('control', 'reset', ...server)
+    const saved = join(folder, 'overrides.json')
+    writeFileSync(saved, exported)
+    expect((await cli('override', 'import', saved, ...server)).text).toBe('1 set, 0 had ended')
+    expect((await cli('override', 'list', ...server)).text).toMatch(/^rule login: log-1h 9.*by ada: launch$/)
+    expect((await cli('restore', '--redis', url)).code).toBe(3)
+  })
+})
+
 it('--json answers scripts', async () => {
   const { server } = await serve()
   const json = async (...args: string[]) => JSON.parse((await cli(...args, '--json', ...server)).text)

@@ -375,6 +375,7 @@ class PolicyLimiter implements RuleLimiter {
       },
       overrides,
       warn,
+      clock,
     })
     this.control = this.#operators.control
     this.overrides = this.#operators.overrides

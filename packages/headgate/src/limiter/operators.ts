@@ -18,6 +18,7 @@ import {
 } from '../policy/override.js'
 import { effectOf, type FindConcerned, type OverrideEffect } from '../policy/override-effect.js'
 import type { ControlReading, ControlStore } from '../store/control-store.js'
+import type { Clock } from '../time/clock.js'
 import { runAtOnce, runInSlices } from '../time/steps.js'
 import type { OverrideCache } from './override-cache.js'
 
@@ -29,6 +30,24 @@ export interface ControlApi {
   read(): Promise<Control>
   /** Changes them for every process within a second, and in this one at once. */
   set(change: Partial<Control>): Promise<void>
+  /**
+   * Returns what the store has lost and this process still applies; null if nothing. Switches that were off are on again
+   * after five minutes, unless somebody sets or restores them.
+   */
+  lost(): LostSettings | null
+  /** Writes what was lost back to the store, for every process; returns it. */
+  restore(): Promise<LostSettings | null>
+  /** Accepts the loss: nothing of it is applied any more, in any process. Returns what it was. */
+  forget(): Promise<LostSettings | null>
+}
+
+/** Switches and overrides that a store lost: restarted empty, or flushed. */
+export interface LostSettings {
+  /** The Unix time in milliseconds at which this process noticed. */
+  readonly sinceMs: number
+  /** Null if the switches were not lost. */
+  readonly control: Control | null
+  readonly overrides: readonly Override[]
 }
 
 /** Temporary replacements of a subject's or a rule's numbers. */
@@ -62,7 +81,11 @@ export interface OperatorsOptions {
   /** Where the overrides that were read are kept. */
   readonly overrides: OverrideCache
   readonly warn: Warn
+  readonly clock: Clock
 }
+
+/** How long a process lets everything pass on its own memory. */
+const OFF_FOR_MS = 5 * 60_000
 
 export interface Operators {
   readonly control: ControlApi
@@ -76,6 +99,11 @@ export function createOperators(options: OperatorsOptions): Operators {
   const { store, warn } = options
   let control = NORMAL
   let seenControl: string | null = null
+  let seenFields: Readonly<Record<string, string>> = {}
+  /** When this process noticed that the store had lost the one or the other; null if it has not. */
+  const lostSinceMs: { control: number | null; overrides: number | null } = { control: null, overrides: null }
+  /** The store's time at the last reading. */
+  let storeMs = 0
   let markRead = () => {}
   const first = new Promise<void>(resolve => {
     markRead = resolve
@@ -90,11 +118,71 @@ export function createOperators(options: OperatorsOptions): Operators {
 
   function takeControl(fields: ControlReading['control']): void {
     if (fields instanceof Error) return void warnOfControl(fields)
+    // The switches are set and never removed: where there were some and are none, the store has lost them.
+    if (Object.keys(fields).length === 0 && Object.keys(seenFields).length > 0) return void loseControl()
+    lostSinceMs.control = null
+    seenFields = fields
     const fingerprint = JSON.stringify(fields)
     if (fingerprint === seenControl) return
     seenControl = fingerprint
     control = readControl(fields, warn)
     options.onControl(control)
+  }
+
+  function loseControl(): void {
+    lostSinceMs.control ??= options.clock.unixMs()
+    const isOver = options.clock.unixMs() - lostSinceMs.control >= OFF_FOR_MS
+    if (isOver && !control.enabled) {
+      warn('control: nobody has confirmed within five minutes that limits are off: they are on again')
+      control = { ...control, enabled: true }
+      options.onControl(control)
+    }
+    warnOfLoss()
+  }
+
+  function warnOfLoss(): void {
+    const { control: switches, overrides } = lost() ?? { control: null, overrides: [] }
+    const what = [
+      ...(switches === null
+        ? []
+        : [`limits ${switches.enabled ? 'on' : 'off'}, multiplier ${switches.multiplier}`]),
+      ...(overrides.length === 0 ? [] : [`${overrides.length} overrides`]),
+    ]
+    const next = 'headgate restore writes it back, headgate restore --clear drops it'
+    warn(
+      `the store has lost what operators had set (${what.join(', ')}); this process goes on applying it; ${next}`,
+      'the store has lost what operators had set',
+    )
+  }
+
+  function lost(): LostSettings | null {
+    const { control: ofControl, overrides: ofOverrides } = lostSinceMs
+    if (ofControl === null && ofOverrides === null) return null
+    return {
+      sinceMs: Math.min(ofControl ?? Number.POSITIVE_INFINITY, ofOverrides ?? Number.POSITIVE_INFINITY),
+      control: ofControl === null ? null : control,
+      overrides: ofOverrides === null ? [] : runAtOnce(options.overrides.list()),
+    }
+  }
+
+  /** Before an operator changes anything: a change must not be all that is left of what was set. */
+  async function restore(): Promise<LostSettings | null> {
+    const found = lost()
+    if (lostSinceMs.control !== null) await store.setControl(controlFields(control))
+    if (lostSinceMs.overrides !== null) {
+      for (const [target, { text, expiresAtMs }] of [...options.overrides.liveAt(storeMs)]) {
+        await store.putOverride(target, text, Math.max(1, Math.ceil(expiresAtMs - storeMs)))
+      }
+    }
+    return found
+  }
+
+  async function forget(): Promise<LostSettings | null> {
+    const found = lost()
+    if (lostSinceMs.control !== null) await store.setControl(controlFields(NORMAL))
+    // Removing leaves a mark, by which every process sees that nothing is meant to be there.
+    if (lostSinceMs.overrides !== null) await store.removeOverride('subject lost')
+    return found
   }
 
   function warnOfControl({ message }: Error): void {
@@ -107,7 +195,17 @@ export function createOperators(options: OperatorsOptions): Operators {
         `overrides: could not be read, so those last seen hold: ${stored.message}`,
         'overrides could not be read',
       )
-    } else options.overrides.take(stored)
+      return
+    }
+    storeMs = stored.nowMs
+    const isLost =
+      !stored.isMarked && stored.entries.size === 0 && !options.overrides.liveAt(stored.nowMs).next().done
+    if (isLost) {
+      lostSinceMs.overrides ??= options.clock.unixMs()
+      return void warnOfLoss()
+    }
+    lostSinceMs.overrides = null
+    options.overrides.take(stored)
   }
 
   const stop = store.watch(apply, error => {
@@ -137,8 +235,13 @@ export function createOperators(options: OperatorsOptions): Operators {
         return control
       },
       async set(change) {
-        await store.setControl(controlFields(change))
+        const fields = controlFields(change)
+        await restore()
+        await store.setControl(fields)
       },
+      lost,
+      restore,
+      forget,
     },
     overrides: {
       list: () => runAtOnce(options.overrides.list()),
@@ -150,10 +253,12 @@ export function createOperators(options: OperatorsOptions): Operators {
       preview: override => examine(override).effect,
       async set(override) {
         const { target, stored, ttlMs } = examine(override)
+        await restore()
         await store.putOverride(target, JSON.stringify(stored), ttlMs)
       },
       async remove(target) {
         const named = parseTarget({ ...target }, options.nameSubject)
+        await restore()
         return store.removeOverride(targetKey(named))
       },
     },

@@ -31,6 +31,11 @@ export class OverrideCache implements ActiveOverrides {
     return this.entries.size
   }
 
+  /** Returns those that have not ended at this time of the store, as stored. */
+  *liveAt(nowMs: number): Generator<readonly [target: string, StoredEntry]> {
+    for (const one of this.entries) if (one[1].expiresAtMs > nowMs) yield one
+  }
+
   /** Replaces what was last seen. */
   take({ entries, nowMs }: StoredOverrides): void {
     this.offsetUs = this.clock.nowUs() - nowMs * 1000

@@ -14,6 +14,8 @@ export interface StoredOverrides {
   readonly entries: ReadonlyMap<string, StoredEntry>
   /** Unix time in milliseconds on the store's clock, when they were read. */
   readonly nowMs: number
+  /** False if the store has never heard of any, or no longer knows: then none are there because it lost them. */
+  readonly isMarked: boolean
 }
 
 export interface StoredEntry {

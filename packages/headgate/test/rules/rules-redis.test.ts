@@ -73,7 +73,7 @@ describe('control in Redis', () => {
       allowed: true,
       reason: 'disabled',
     })
-    await sendCommand(port, 'DEL', 'rate-limit:control')
+    await sendCommand(port, 'HSET', 'rate-limit:control', 'enabled', 'on', 'multiplier', '1')
     await seen('on again', () => one.limiter.control.get().enabled)
     expect(one.limiter.control.get()).toEqual({ enabled: true, multiplier: 1 })
   })
@@ -145,6 +145,69 @@ describe('control in Redis', () => {
     await expect(limiter.control.read()).rejects.toThrow('WRONGTYPE')
   })
 
+  describe('a Redis that lost its memory (R44)', () => {
+    const why = { by: 'ada', reason: 'launch day' }
+
+    async function lose() {
+      const { port } = await server()
+      const [one, other] = [gateOn(onPort(port)), gateOn(onPort(port))]
+      await Promise.all([one.limiter.ready(), other.limiter.ready()])
+      await one.limiter.control.set({ multiplier: 2 })
+      await one.limiter.overrides.set({ subject: 'user:9', limits: { 'log-1m': 20 }, ttl: '1h', ...why })
+      await seen(
+        'both elsewhere',
+        () => other.limiter.control.get().multiplier === 2 && other.limiter.overrides.list().length === 1,
+      )
+      await sendCommand(port, 'FLUSHALL')
+      const knows = ({ limiter }: typeof one) => limiter.control.lost()?.overrides.length === 1
+      await seen('the loss', () => knows(one) && knows(other))
+      return { port, one, other }
+    }
+
+    it('a Redis that lost its memory does not lose switches and overrides: processes say so, and go on', async () => {
+      const { port, one, other } = await lose()
+      expect(other.limiter.control.lost()).toMatchObject({
+        control: { enabled: true, multiplier: 2 },
+        overrides: [{ subject: 'user:9' }],
+      })
+      expect(other.warnings.filter(line => line.startsWith('the store has lost'))).toHaveLength(1)
+      expect(await admitted(other.limiter, 8)).toBe(6)
+      expect(other.limiter.explain({ subject: 'user:9' }).levels[0]?.override).not.toBeNull()
+      await one.limiter.control.restore()
+      await seen('the end of the loss', () => other.limiter.control.lost() === null)
+      expect(await sendCommand(port, 'HGET', 'rate-limit:control', 'multiplier')).toBe('2')
+      expect(other.limiter.overrides.list()).toMatchObject([{ subject: 'user:9', ...why }])
+      expect(other.limiter.overrides.list()[0]?.expiresAt).toBeGreaterThan(Date.now() + 3_500_000)
+    })
+
+    it('a Redis that lost its memory is given back all of it before anything else is changed', async () => {
+      const { one, other } = await lose()
+      await one.limiter.overrides.set({ subject: 'user:7', limits: { 'log-1m': 5 }, ttl: '1h', ...why })
+      await seen('both overrides', () => other.limiter.overrides.list().length === 2)
+      expect(other.limiter.control.get().multiplier).toBe(2)
+    })
+
+    it('a Redis that lost its memory may be left without it, and every process then is', async () => {
+      const { one, other } = await lose()
+      await one.limiter.control.forget()
+      await seen('nothing elsewhere', () => other.limiter.overrides.list().length === 0)
+      await seen('no loss', () => other.limiter.control.lost() === null)
+      expect(other.limiter.control.get()).toEqual({ enabled: true, multiplier: 1 })
+    })
+
+    it('what an operator removes is not mistaken for lost', async () => {
+      const { port } = await server()
+      const [one, other] = [gateOn(onPort(port)), gateOn(onPort(port))]
+      await Promise.all([one.limiter.ready(), other.limiter.ready()])
+      await one.limiter.overrides.set({ subject: 'user:9', limits: { 'log-1m': 20 }, ttl: '1h', ...why })
+      await seen('the override', () => other.limiter.overrides.list().length === 1)
+      await one.limiter.overrides.remove({ subject: 'user:9' })
+      await seen('its end', () => other.limiter.overrides.list().length === 0)
+      expect(other.limiter.control.lost()).toBeNull()
+      expect(Number(await sendCommand(port, 'PTTL', 'ratelimit:overrides'))).toBeGreaterThan(0)
+    })
+  })
+
   it('control of another prefix is another fleet', async () => {
     const { port } = await server()
     const { limiter } = gateOn(onPort(port), API, { prefix: 'shop' })
@@ -172,7 +235,8 @@ describe('overrides in Redis', () => {
     ])
     expect(await restarted.overrides.remove({ subject: 'user:42' })).toBe(true)
     await seen('its removal elsewhere', () => one.limiter.overrides.list().length === 0)
-    expect(await sendCommand(port, 'EXISTS', 'ratelimit:overrides')).toBe(0)
+    // What is left says that it was removed, and not lost.
+    expect(await sendCommand(port, 'HKEYS', 'ratelimit:overrides')).toEqual(['#revision'])
   })
 
   it('overrides in Redis end by themselves, also while Redis is gone, and leave nothing behind', async () => {

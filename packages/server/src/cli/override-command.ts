@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises'
 import { userInfo } from 'node:os'
 import type { Command } from 'commander'
 import type { Duration, Override } from 'headgate'
@@ -50,6 +51,30 @@ export function addOverrideCommand(program: Command, terminal: Terminal): void {
         answer(terminal, flags, { overrides }, words)
       }),
     )
+  at(override.command('export'))
+    .description('Print the overrides in force as JSON, for import.')
+    .action((flags: OperatorFlags) =>
+      withOperatorClient(flags, terminal, async client => {
+        terminal.print(printable(JSON.stringify({ overrides: await client.overrides() })))
+      }),
+    )
+  at(override.command('import <file>'))
+    .description(
+      'Set the overrides of a file that export has printed, each for the time it has left; - reads standard input.',
+    )
+    .allowExcessArguments(false)
+    .action(async (file: string, flags: OperatorFlags) => {
+      const all = await readOverrides(file)
+      await withOperatorClient(flags, terminal, async client => {
+        const live = all.filter(({ expiresAt }) => expiresAt > Date.now())
+        for (const { setAt: _setAt, expiresAt, ...override } of live) {
+          const ttl = `${Math.max(1, expiresAt - Date.now())}ms` as Duration
+          await client.setOverride({ ...override, ttl } as OverrideOptions)
+        }
+        const ended = all.length - live.length
+        answer(terminal, flags, { set: live.length, ended }, `${live.length} set, ${ended} had ended`)
+      })
+    })
   at(target(override.command('set')))
     .description('Put an override in force in every process, within a second. It ends by itself.')
     .option('--tier <name>', 'another tier')
@@ -80,6 +105,25 @@ export function addOverrideCommand(program: Command, terminal: Terminal): void {
         answer(terminal, flags, { removed }, removed ? 'removed' : 'there was none')
       })
     })
+}
+
+async function readOverrides(file: string): Promise<readonly Override[]> {
+  try {
+    const { overrides } = JSON.parse(await readFile(file === '-' ? '/dev/stdin' : file, 'utf8')) as {
+      overrides: Override[]
+    }
+    if (Array.isArray(overrides) && overrides.every(({ expiresAt }) => Number.isFinite(expiresAt)))
+      return overrides
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code !== undefined)
+      throw new UsageError({ field: file, expected: 'a file that can be read', got: code })
+  }
+  throw new UsageError({
+    field: file,
+    expected: 'what headgate override export prints',
+    got: 'something else',
+  })
 }
 
 function target(command: Command): Command {

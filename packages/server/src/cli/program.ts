@@ -18,6 +18,7 @@ import { addInitCommand } from './init-command.js'
 import { parsePort, wholeNumber } from './number-options.js'
 import { addOverrideCommand } from './override-command.js'
 import { addRedisFlags } from './redis-flags.js'
+import { addRestoreCommand } from './restore-command.js'
 import { addRulesCommands } from './rules-commands.js'
 import type { ServeFlags } from './serve.js'
 import { addSimulateCommand } from './simulate-command.js'
@@ -124,6 +125,7 @@ function buildProgram(terminal: Terminal): Command {
   addInitCommand(program, terminal)
   addControlCommand(program, terminal)
   addOverrideCommand(program, terminal)
+  addRestoreCommand(program, terminal)
   addWatchCommands(program, terminal)
   addDoctorCommand(program, terminal)
   addRulesCommands(program, terminal)

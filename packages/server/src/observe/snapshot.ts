@@ -45,6 +45,8 @@ export interface Snapshot {
   readonly candidates: readonly WouldBe[]
   readonly divergence: number
   readonly control: LimiterReading['control']
+  /** What the store has lost and this server still applies: how many overrides, and whether the switches; null if nothing. */
+  readonly lost: { readonly control: boolean; readonly overrides: number } | null
   readonly overrides: number
   readonly config: {
     readonly version: string

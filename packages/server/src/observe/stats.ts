@@ -189,6 +189,7 @@ export function createStats(options: StatsOptions): Stats {
       candidates: wouldBe(gateReading?.candidates ?? {}),
       divergence: gateReading?.shadowDivergence ?? 0,
       control: limiter.control.get(),
+      lost: lostOf(limiter),
       overrides: gateReading?.overrides ?? 0,
       config: {
         version: gateReading?.configVersion ?? '',
@@ -257,6 +258,11 @@ export function createStats(options: StatsOptions): Stats {
       listeners.clear()
     },
   }
+}
+
+function lostOf(limiter: RuleLimiter): Snapshot['lost'] {
+  const lost = limiter.control.lost()
+  return lost === null ? null : { control: lost.control !== null, overrides: lost.overrides.length }
 }
 
 /** Denials of the last second are in the reports of those who denied. */

@@ -1,5 +1,5 @@
 import type { Override } from 'headgate'
-import type { Mistake, OverrideEffect } from 'headgate/internal'
+import type { LostSettings, Mistake, OverrideEffect } from 'headgate/internal'
 import { isReference, shownName } from 'headgate/internal'
 import { API_HEADER } from '../admin/endpoint.js'
 import type { OperatorClient } from './operator-client.js'
@@ -56,6 +56,8 @@ export function httpOperatorClient(url: string, token: string | null): OperatorC
     previewOverride: override => call('POST', '/v1/overrides/preview', override),
     removeOverride: async target =>
       (await call<{ removed: boolean }>('DELETE', '/v1/overrides', target)).removed,
+    restore: async () => (await call<{ restored: LostSettings | null }>('POST', '/v1/restore')).restored,
+    clearLost: async () => (await call<{ cleared: LostSettings | null }>('DELETE', '/v1/restore')).cleared,
     decide(action, question) {
       const { subject } = question
       const asked = 'ask' in question ? question.ask : question.request

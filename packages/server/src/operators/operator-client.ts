@@ -9,7 +9,13 @@ import type {
   RuleLimiter,
   SubjectInput,
 } from 'headgate'
-import type { InspectOptions, OverrideEffect, OverrideOptions, OverrideTarget } from 'headgate/internal'
+import type {
+  InspectOptions,
+  LostSettings,
+  OverrideEffect,
+  OverrideOptions,
+  OverrideTarget,
+} from 'headgate/internal'
 import { type Denial, isReference } from 'headgate/internal'
 import type { Snapshot } from '../observe/snapshot.js'
 import { UnavailableError } from './operator-errors.js'
@@ -38,6 +44,10 @@ export interface OperatorClient {
   /** Returns what an override would change, and sets none. */
   previewOverride(override: OverrideOptions): Promise<OverrideEffect>
   removeOverride(target: OverrideTarget): Promise<boolean>
+  /** Writes back what the store has lost and a server still knows; returns it, or null. */
+  restore(): Promise<LostSettings | null>
+  /** Drops it instead. */
+  clearLost(): Promise<LostSettings | null>
   /** Decides; charges unless it is a peek. */
   decide(action: 'check' | 'peek', question: Question): Promise<DecisionValue>
   inspect(subject: SubjectInput, options: InspectOptions): Promise<Inspection>
@@ -50,6 +60,9 @@ export interface OperatorClient {
   close(): Promise<void>
 }
 
+const NO_MEMORY = new UnavailableError(
+  '--server: expected a running headgate serve; Redis alone does not know what it has lost',
+)
 const NO_REFERENCES = new UnavailableError(
   '--server: expected a running headgate serve; Redis alone does not know a reference',
 )
@@ -85,6 +98,8 @@ export function gateOperatorClient(limiter: RuleLimiter, stats: OperatorClient['
       rejectReference(target)
       return limiter.overrides.remove(target)
     },
+    restore: () => Promise.reject(NO_MEMORY),
+    clearLost: () => Promise.reject(NO_MEMORY),
     async decide(action, question) {
       if ('ask' in question) return (await limiter[action](question.subject, question.ask)).toJSON()
       const facts = { ...question.request, subject: question.subject }

@@ -76,6 +76,22 @@ export function operatorEndpoints(
       POST: reads(async req => jsonAnswer(200, preview(resolved({ ...UNSAID, ...(await readObject(req)) })))),
     },
   }
+  const restore: Endpoint = {
+    path: '/v1/restore',
+    methods: {
+      GET: reads(() => jsonAnswer(200, { lost: limiter.control.lost() })),
+      POST: administers(async () => {
+        const restored = await limiter.control.restore()
+        const change = 'restored what the store had lost'
+        return { ...jsonAnswer(200, { restored }), ...(restored !== null && { change }) }
+      }),
+      DELETE: administers(async () => {
+        const cleared = await limiter.control.forget()
+        const change = 'cleared what the store had lost'
+        return { ...jsonAnswer(200, { cleared }), ...(cleared !== null && { change }) }
+      }),
+    },
+  }
   const explain: Endpoint = {
     path: '/v1/explain',
     methods: {
@@ -90,7 +106,7 @@ export function operatorEndpoints(
     path: '/v1/counts',
     methods: { GET: reads(() => jsonAnswer(200, limiter.counts())) },
   }
-  return [control, overrides, previews, explain, counts]
+  return [control, overrides, previews, restore, explain, counts]
 }
 
 function rejectNonText(fields: Fields, names: readonly string[]): void {

@@ -24,7 +24,7 @@ export function memoryControl(clock: Clock = systemClock): ControlStore {
 
   function read(): ControlReading {
     dropEnded()
-    return { control: { ...control }, overrides: { entries, nowMs: nowMs() } }
+    return { control: { ...control }, overrides: { entries, nowMs: nowMs(), isMarked: true } }
   }
 
   function notify(): void {

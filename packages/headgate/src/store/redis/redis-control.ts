@@ -56,6 +56,8 @@ export function redisControl(options: RedisControlOptions): ControlStore {
   let last: ControlReading | null = null
   /** Counts the times that somebody began or nobody was left to watch: a look of before tells nobody. */
   let watch = 0
+  /** The changes made through this store. */
+  let changes = 0
   let cancel = () => {}
 
   /** Only operators wait for these, so a connection in progress is awaited. */
@@ -86,20 +88,28 @@ export function redisControl(options: RedisControlOptions): ControlStore {
     const rest = textsOf(reply.slice(3), 2 * MAX_OVERRIDES)
     if (revision === 'full') throw tooManyOverrides()
     if (rest[0] !== 'same') known = { revision, entries: entriesOf(rest, known.entries) }
-    return { stored: { entries: known.entries, nowMs }, wasThere }
+    return { stored: { entries: known.entries, nowMs, isMarked: known.revision !== '' }, wasThere }
   }
 
   async function read(): Promise<ControlReading> {
     const unread = (error: unknown) => (error instanceof Error ? error : new Error(String(error)))
+    const before = changes
     const [control, found] = await Promise.all([
       readControl().catch(unread),
       overrides('read').then(({ stored }) => stored, unread),
     ])
+    // A change was told of meanwhile, and this may be what was there before.
+    if (before !== changes) return read()
     if (control instanceof Error && found instanceof Error) throw control
     return { control, overrides: found }
   }
 
   /** The reply to a change is the new state: a later failing read must not hide what was done. */
+  function tellChange(reading: Partial<ControlReading>): void {
+    changes++
+    tell(reading)
+  }
+
   function tell(reading: Partial<ControlReading>): void {
     for (const { onChange } of watchers) onChange(reading)
   }
@@ -127,15 +137,15 @@ export function redisControl(options: RedisControlOptions): ControlStore {
     fleet: { prefix, tenant, service },
     read,
     async setControl(fields) {
-      tell({ control: await readControl(Object.entries(fields).flat()) })
+      tellChange({ control: await readControl(Object.entries(fields).flat()) })
     },
     async putOverride(target, text, ttlMs) {
       const { stored } = await overrides('put', target, text, ttlMs)
-      tell({ overrides: stored })
+      tellChange({ overrides: stored })
     },
     async removeOverride(target) {
       const { stored, wasThere } = await overrides('remove', target)
-      tell({ overrides: stored })
+      tellChange({ overrides: stored })
       return wasThere
     },
     watch(onChange, onError) {

@@ -7,7 +7,7 @@ export interface Script {
   readonly text: string
 }
 
-export const functionLibrary = 'headgate_db169dbb'
+export const functionLibrary = 'headgate_39e935cf'
 
 const names = `local call,aI,format,find=redis.call,redis.pcall,string.format,string.find
 local ceil,floor=math.ceil,math.floor`
@@ -16,14 +16,14 @@ const clock_read = `local d,E=bg,0
 if d and d~=''then
 d,E=d+0,600000
 else
-local aE=call('TIME')
-d=aE[1]*1000000+aE[2]
+local aF=call('TIME')
+d=aF[1]*1000000+aF[2]
 end`
 
 const clock_text = `local function R(ah)
 return format('%d',ah)
 end
-local function aG(b,aH)
+local function az(b,aH)
 call('PEXPIRE',b,R(ceil(aH/1000)+E))
 end`
 
@@ -42,7 +42,7 @@ end`
 const counter_locals = `local an,aR,bi,bn
 local w,p,k,au,S`
 
-const parts_locals = `local t,ai,aC,aX,k,H,V,K,N,i,m`
+const parts_locals = `local t,ai,aD,aX,k,H,V,K,N,i,m`
 
 const bucket_locals = `local s,U,am,O,ba,ac,X`
 
@@ -72,11 +72,11 @@ const fraction_floor = `local M=aM*aY
 if M<=aK then
 M=floor(M/aq)
 else
-local bb,aD,Q=0,aM,268435456
+local bb,aE,Q=0,aM,268435456
 M=0
 while Q>=1 do
-local aZ=floor(aD/Q)
-aD=aD-aZ*Q
+local aZ=floor(aE/Q)
+aE=aE-aZ*Q
 local bc=bb*128+aZ*aY
 local t=floor(bc/aq)
 M=M*128+t
@@ -164,16 +164,16 @@ ${bucket_prepare}
 aT[c]=X
 end`
 
-const bucket_load = `local h,z,aF
+const bucket_load = `local h,z,aG
 O=nil
 if not I or call('EXISTS',b)==1 then
 h=aI('HMGET',b,'tokens','lastRefill','capacity')
-z,aF,O=h[1],h[2],h[3]
+z,aG,O=h[1],h[2],h[3]
 end
 s,U,am,g,ba=0,0,0,d,false
 if z then
 local bB=#z<=17 and find(z,'^%d+%.?%d*$')and z+0
-local at=aF and#aF<=16 and find(aF,'^%d+$')and aF+0
+local at=aG and#aG<=16 and find(aG,'^%d+$')and aG+0
 local bw=O==af and e or T(O)
 if not(bB and at and bw)then
 j=F
@@ -195,11 +195,11 @@ ${hash_empty}
 end
 I=not z`
 
-const bucket_refill = `local u=ceil(aA/f)
-while floor(u*f)<aA do
+const bucket_refill = `local u=ceil(aB/f)
+while floor(u*f)<aB do
 u=u+1
 end
-while u>0 and floor((u-1)*f)>=aA do
+while u>0 and floor((u-1)*f)>=aB do
 u=u-1
 end`
 
@@ -209,7 +209,7 @@ D=0
 elseif ch<0 then
 D=aW
 else
-local aA=U-ch
+local aB=U-ch
 ${bucket_refill}
 D=am+u-d
 end`
@@ -286,13 +286,13 @@ end`
 
 const parts_prepare = `t=ceil(f/ae)
 ai=d-d%t
-aC=format('%d',ai)`
+aD=format('%d',ai)`
 
-const check_parts = `t,ai,aC,aX=cp[c],bA[c],bz[c],aT[c]
+const check_parts = `t,ai,aD,aX=cp[c],bA[c],bz[c],aT[c]
 ae=bs[ah+3]
 if not t then
 ${parts_prepare}
-cp[c],bA[c],bz[c]=t,ai,aC
+cp[c],bA[c],bz[c]=t,ai,aD
 end`
 
 const parts_load = `local h,C
@@ -302,7 +302,7 @@ C=h[1]
 end
 g,k,H,V,K,N,i,m=d,ai,nil,nil,0,ae+1,0,0
 if C then
-local x=C==aC and ai or T(C)
+local x=C==aD and ai or T(C)
 V=h[2]
 local br=x and V and find(V,'^%d[%d,]*$')
 if br then
@@ -396,7 +396,7 @@ local as=R(d+c.window_us)
 for aJ=0,e-1 do
 redis.call('ZADD',a.b,as,ap(o,aJ))
 end
-aG(a.b,bp*c.window_us)
+az(a.b,bp*c.window_us)
 end
 function aj.charge(c,a,l)
 bN(a)
@@ -455,7 +455,7 @@ ax=math.max(ax,bt(aV)or 0)
 end
 redis.call('DEL',a.b)
 redis.call('ZADD',a.b,-1,'reset:'..R(ax))
-aG(a.b,bp*c.window_us)
+az(a.b,bp*c.window_us)
 end
 return aj
 end`
@@ -478,13 +478,13 @@ end`
 const counter_left = `n=e-w-S`
 
 const bucket_save = `U,am=s,g
-local az=ac-s
-local aB=az%1000000
+local aA=ac-s
+local aC=aA%1000000
 local z,aa,ad=nil,B,X
-if aB==0 then
-z=format('%d',az/1000000)
+if aC==0 then
+z=format('%d',aA/1000000)
 else
-z=format('%d.%06d',(az-aB)/1000000,aB)
+z=format('%d.%06d',(aA-aC)/1000000,aC)
 end
 if g~=d then
 aa=format('%d',g)
@@ -537,7 +537,7 @@ J=K==0 and J or J..string.rep(',0',N-1)..','..table.concat(H,',',1,K)
 elseif K>1 then
 J=J..string.sub(V,find(V,',',1,true),-1)
 end
-call('HSET',b,'start',k==ai and aC or format('%d',k),'counts',J)
+call('HSET',b,'start',k==ai and aD or format('%d',k),'counts',J)
 if N>0 then
 aX=aX or format('%d',ceil(2*f/1000)+E)
 call('PEXPIRE',b,k<=d and aX
@@ -558,7 +558,7 @@ end`
 
 const bucket_tell = `aQ,Y=e,0
 if s>0 then
-local aA=U
+local aB=U
 ${bucket_refill}
 aQ,Y=e-ceil(s/1000000),am+u-d
 end`
@@ -747,7 +747,7 @@ D=cR[ar]
 end
 be=be+1
 local y=-1
-if ck and cV and l>0 then
+if ck and cW and l>0 then
 n=nil
 if A==bE then
 ${counter_charge}
@@ -871,7 +871,7 @@ local aO=cg>0 and tonumber(call('ZRANGE',a.b,cg-1,cg-1)[1])or 0
 if y and tonumber(ab[1])==aO then
 return 0
 end
-local n,cd,cv=e,aO,aO
+local n,cd,cw=e,aO,aO
 call('ZREMRANGEBYSCORE',a.b,av,'+inf')
 if a.W then
 call('ZREMRANGEBYSCORE',a.b,'-inf',a.W)
@@ -879,19 +879,19 @@ call('ZADD',a.b,0,ap(a.L))
 end
 for q=1,#ab,2 do
 local r,cy=tonumber(ab[q]),tonumber(ab[q+1])
-local l=r-cv
+local l=r-cw
 local G=0
 if not y or cy==y then
 G=math.min(n,l)
 end
-cv=r
+cw=r
 n=n-G
 if G<l or l==0 then
 cd=cd+l-G
 call('ZADD',a.b,cy,ap(cd))
 end
 end
-aG(a.b,math.max(0,a.v-d)+c.window_us)
+az(a.b,math.max(0,a.v-d)+c.window_us)
 return e-n
 end
 return bS
@@ -920,7 +920,7 @@ local function by(c,a)
 local k,w,p=R(a.k),R(a.w),R(a.p)
 call('HSET',a.b,'start',k,'current',w,'previous',p)
 if a.au then
-aG(a.b,math.max(0,a.k-d)+2*c.window_us)
+az(a.b,math.max(0,a.k-d)+2*c.window_us)
 end
 end
 function bM.charge_beyond(c,a,e)
@@ -931,13 +931,13 @@ by(c,a)
 end
 end
 function bM.refund(c,a,e,y)
-local cu=y and y-y%c.window_us
+local cv=y and y-y%c.window_us
 local n=e
-if not y or cu==a.k-c.window_us then
+if not y or cv==a.k-c.window_us then
 local G=math.min(n,a.p)
 a.p,n=a.p-G,n-G
 end
-if not y or cu==a.k then
+if not y or cv==a.k then
 local G=math.min(n,a.w)
 a.w,n=a.w-G,n-G
 end
@@ -974,7 +974,7 @@ end
 local function by(c,a)
 local f,ae,b,k,N=c.window_us,c.buckets,a.b,a.k,a.N
 local H,V,K,m=a.H,a.V,a.K,a.m
-local t,ai,aC,aX
+local t,ai,aD,aX
 ${parts_prepare}
 ${parts_save}
 end
@@ -1027,7 +1027,7 @@ return
 end
 ${bucket_prepare}
 if s>e*1000000 then
-local aA=s-e*1000000
+local aB=s-e*1000000
 ${bucket_refill}
 g=d+math.min(floor((e-1)*1000000/f),g-d+u)
 s=e*1000000
@@ -1076,7 +1076,7 @@ end
 return bR
 end`
 
-const new_life = `local bu,bE,cU=1,2,3
+const new_life = `local bu,bE,cV=1,2,3
 local function cQ(b)
 return T(redis.call('HMGET',b,'reset')[1])or 0
 end
@@ -1087,7 +1087,7 @@ end
 local function dh(c)
 if c.A==bE then
 return'start','0','current','0','previous','0'
-elseif c.A==cU then
+elseif c.A==cV then
 return'start','0','counts','0'
 end
 return'tokens',c.limit_text,'lastRefill','0','capacity',c.limit_text
@@ -1101,31 +1101,31 @@ if c.A~=bu then
 local dg=math.max(a.g,cQ(b))
 redis.call('DEL',b)
 redis.call('HSET',b,'reset',R(dg),dh(c))
-aG(b,cF+(c.aH or 2*c.window_us))
+az(b,cF+(c.aH or 2*c.window_us))
 return
 end
 redis.call('DEL',b)
 if not a.ao and a.v>a.g-c.window_us then
 redis.call('ZADD',b,R(a.g),string.format('%013d',0))
-aG(b,cF+c.window_us)
+az(b,cF+c.window_us)
 end
 end`
 
 export const scripts = {
   changes: {
-    sha: '9bb602c0506c03c58f95fd1ca88653d8c849c027',
-    functionName: 'headgate_db169dbb_changes',
+    sha: '98a834b1d25a87e1950fc360d68ef21577f32b17',
+    functionName: 'headgate_39e935cf_changes',
     text: `${timed}
 if ARGV[2]~=''then
 redis.call('LPUSH',KEYS[1],string.format('%.0f ',math.floor(d/1000))..ARGV[2])
 redis.call('LTRIM',KEYS[1],0,tonumber(ARGV[3])-1)
-aG(KEYS[1],tonumber(ARGV[4]))
+az(KEYS[1],tonumber(ARGV[4]))
 end
 return redis.call('LRANGE',KEYS[1],0,-1)`,
   },
   control: {
     sha: '86721a39ad69985c2b4ec9e1b40bdc7bf62a008f',
-    functionName: 'headgate_db169dbb_control',
+    functionName: 'headgate_39e935cf_control',
     text: `for bQ=1,#ARGV,2 do
 redis.call('HSET',KEYS[1],ARGV[bQ],ARGV[bQ+1])
 end
@@ -1141,14 +1141,14 @@ end
 return al`,
   },
   decide: {
-    sha: '7554dc62bcf987151811f65920a21f81a2a75025',
-    functionName: 'headgate_db169dbb_decide',
-    text: `local cV=true
+    sha: 'f8809c7043fab5f2896fc3ca7a499f56774e17e9',
+    functionName: 'headgate_39e935cf_decide',
+    text: `local cW=true
 ${questions}`,
   },
   decide_bucket: {
-    sha: '17c3e835a28925c2e9ae1dfdbf19221317e9314e',
-    functionName: 'headgate_db169dbb_decide_bucket',
+    sha: '3cdece962f3d81c564370bdd18d5b376c4458c54',
+    functionName: 'headgate_39e935cf_decide_bucket',
     text: `${fields}
 local af,bg=ARGV[1],ARGV[4]
 local e,f,l=af+0,ARGV[2]+0,(ARGV[3]or 1)+0
@@ -1184,8 +1184,8 @@ end
 return al`,
   },
   decide_counter: {
-    sha: 'dfdf7dc51d8a87d1953f0a4aa081f5afd7702b28',
-    functionName: 'headgate_db169dbb_decide_counter',
+    sha: '7fd282382fcde7b0ef6c494019829d9123cf2e59',
+    functionName: 'headgate_39e935cf_decide_counter',
     text: `${fields}
 local af,bg=ARGV[1],ARGV[4]
 local e,f,l=af+0,ARGV[2]+0,(ARGV[3]or 1)+0
@@ -1221,8 +1221,8 @@ end
 return al`,
   },
   decide_log: {
-    sha: '40d0cf61e785bb665928838e841b8c9c4f51bd4a',
-    functionName: 'headgate_db169dbb_decide_log',
+    sha: '7e7fda97408e5e948d440fe535997f29392d2dcb',
+    functionName: 'headgate_39e935cf_decide_log',
     text: `${fields}
 local af,bg=ARGV[1],ARGV[4]
 local e,f,l=af+0,ARGV[2]+0,(ARGV[3]or 1)+0
@@ -1258,8 +1258,8 @@ end
 return al`,
   },
   heartbeat: {
-    sha: 'de6d708fd742306b9ad5ba352685878457548b04',
-    functionName: 'headgate_db169dbb_heartbeat',
+    sha: '76074c4b6d4ba2aaa50c1e0f8a5faea20097c3aa',
+    functionName: 'headgate_39e935cf_heartbeat',
     text: `${timed}
 local aH=tonumber(ARGV[3])
 local dp=tonumber(ARGV[4])
@@ -1268,7 +1268,7 @@ local aO=redis.call('ZSCORE',KEYS[1],ARGV[2])
 redis.call('ZADD',KEYS[1],d,ARGV[2])
 redis.call('ZREMRANGEBYSCORE',KEYS[1],'-inf',d-dp)
 redis.call('ZREMRANGEBYSCORE',KEYS[1],d+aH,'+inf')
-aG(KEYS[1],dp)
+az(KEYS[1],dp)
 local function cE(av,aN)
 if dq==''then return redis.call('ZCOUNT',KEYS[1],av,aN)end
 local dd=0
@@ -1283,16 +1283,16 @@ local dv=cE('-inf','('..string.format('%.0f',d-aH))
 return{K,string.format('%.0f',d),aO or'',K+dv,redis.call('ZCARD',KEYS[1])}`,
   },
   overrides: {
-    sha: '36bdb8498011fedea2d331dea2064dd5297ae05f',
-    functionName: 'headgate_db169dbb_overrides',
+    sha: '758c9ff5069004d04c579f1190161dc35e8982cb',
+    functionName: 'headgate_39e935cf_overrides',
     text: `${timed}
 local dm=d
 local d=math.floor(dm/1000)
 local b=KEYS[1]
-local cX='#revision'
-local cW='#next-end'
+local cS='#revision'
+local cX='#next-end'
 if ARGV[3]=='read'and ARGV[2]~=''then
-local de=redis.call('HMGET',b,cX,cW)
+local de=redis.call('HMGET',b,cS,cX)
 if de[1]==ARGV[2]and d<(tonumber(de[2]or'0')or 0)then
 return{d,de[1],0,'same'}
 end
@@ -1300,31 +1300,31 @@ end
 local ab=redis.call('HGETALL',b)
 local aP={}
 local cE=0
-local cw=''
-local cT=0
+local ct=''
+local cU=0
 local cZ=false
 local da=math.huge
 local ax=d
-local function dl(ct,bD,as)
-aP[#aP+1]=ct
+local function dl(cu,bD,as)
+aP[#aP+1]=cu
 aP[#aP+1]=bD
 da=math.min(da,as)
 ax=math.max(ax,as)
 end
 for bQ=1,#ab,2 do
-local ct=ab[bQ]
-if ct==cX then
-cw=ab[bQ+1]
-elseif ct~=cW then
+local cu=ab[bQ]
+if cu==cS then
+ct=ab[bQ+1]
+elseif cu~=cX then
 local as=tonumber(string.match(ab[bQ+1],'^%d+ (%d+) ')or'0')
 if as>8.64e15 then as=0 end
-if ct==ARGV[4]and as>d then cT=1 end
-local dw=ct==ARGV[4]and ARGV[3]=='remove'
+if cu==ARGV[4]and as>d then cU=1 end
+local dw=cu==ARGV[4]and ARGV[3]=='remove'
 if as<=d or dw then
-redis.call('HDEL',b,ct)
+redis.call('HDEL',b,cu)
 cZ=true
-elseif not(ct==ARGV[4]and ARGV[3]=='put')then
-dl(ct,ab[bQ+1],as)
+elseif not(cu==ARGV[4]and ARGV[3]=='put')then
+dl(cu,ab[bQ+1],as)
 cE=cE+1
 end
 end
@@ -1337,35 +1337,39 @@ redis.call('HSET',b,ARGV[4],bD)
 dl(ARGV[4],bD,as)
 cZ=true
 end
-if cZ then
-cw=string.format('%.0f',math.max(dm,(tonumber(cw)or 0)+1))
+if cZ or ARGV[3]=='remove'then
+ct=string.format('%.0f',math.max(dm,(tonumber(ct)or 0)+1))
 if#aP>0 then
-redis.call('HSET',b,cX,cw,cW,string.format('%.0f',da))
-aG(b,(ax-d)*1000)
+redis.call('HSET',b,cS,ct,cX,string.format('%.0f',da))
+az(b,(ax-d)*1000)
+elseif ARGV[3]=='remove'then
+redis.call('DEL',b)
+redis.call('HSET',b,cS,ct)
+az(b,31*86400*1000000)
 else
 redis.call('DEL',b)
-cw=''
+ct=''
 end
 end
 if dj then
-return{d,'full',cT}
+return{d,'full',cU}
 end
-if ARGV[2]~=''and cw==ARGV[2]then
-return{d,cw,cT,'same'}
+if ARGV[2]~=''and ct==ARGV[2]then
+return{d,ct,cU,'same'}
 end
-local al={d,cw,cT}
+local al={d,ct,cU}
 for bQ=1,#aP do al[#al+1]=aP[bQ]end
 return al`,
   },
   peek: {
-    sha: '3e6c72c3046a805e08b601aa3a2d1405b333211c',
-    functionName: 'headgate_db169dbb_peek',
-    text: `local cV=false
+    sha: 'a52f573c21b25293e31663ee92aeb39641266390',
+    functionName: 'headgate_39e935cf_peek',
+    text: `local cW=false
 ${questions}`,
   },
   refund: {
-    sha: '1e5e6fdc0da9609ea7b12137346562746fa2ba3f',
-    functionName: 'headgate_db169dbb_refund',
+    sha: '510e5d4e839ce8c1c35cc3196d3f5595d3209c86',
+    functionName: 'headgate_39e935cf_refund',
     text: `${timed}
 ${checks}
 ${new_life}
@@ -1394,8 +1398,8 @@ end
 return al`,
   },
   renew: {
-    sha: '5d1fe20d827d871b20de35655da790247cf537e8',
-    functionName: 'headgate_db169dbb_renew',
+    sha: '156d75efaf71e09f8754d75b25c6ab5229a6380c',
+    functionName: 'headgate_39e935cf_renew',
     text: `${timed}
 ${checks}
 local bR=cO()
@@ -1408,8 +1412,8 @@ end
 return al`,
   },
   reset: {
-    sha: '94de82d20de92add6d528ef63aef619027ef1eeb',
-    functionName: 'headgate_db169dbb_reset',
+    sha: 'ea6445ff7c07d16111b51ec0add7f327c843d057',
+    functionName: 'headgate_39e935cf_reset',
     text: `${timed}
 ${checks}
 ${new_life}
@@ -1426,16 +1430,16 @@ end
 return dc`,
   },
   statistics: {
-    sha: '83474b1a8c30db632c8cfffa169a6228ce9970f4',
-    functionName: 'headgate_db169dbb_statistics',
+    sha: 'cb869d40792510ce114963bca217d42c309a8918',
+    functionName: 'headgate_39e935cf_statistics',
     text: `${timed}
 local aH=tonumber(ARGV[4])
-local cS=ARGV[2]
+local cT=ARGV[2]
 local dn=R(math.max(0,math.floor((d-tonumber(ARGV[5]))/1000)))
 local aw=redis.call('ZRANGEBYSCORE',KEYS[1],'-inf',d-aH)
 for bK,aV in ipairs(aw)do redis.call('HDEL',KEYS[2],aV)end
 if#aw>0 then redis.call('ZREMRANGEBYSCORE',KEYS[1],'-inf',d-aH)end
-if cS==''then
+if cT==''then
 local di,cY={},ARGV[8]
 if cY~='none'then
 local av=cY==''and dn or'('..cY
@@ -1443,17 +1447,17 @@ di=redis.call('XRANGE',KEYS[3],av,'+','COUNT',ARGV[9])
 end
 return{R(d),redis.call('HGETALL',KEYS[2]),di}
 end
-local du=redis.call('ZSCORE',KEYS[1],cS)
+local du=redis.call('ZSCORE',KEYS[1],cT)
 if du or redis.call('ZCARD',KEYS[1])<tonumber(ARGV[6])then
-redis.call('ZADD',KEYS[1],d,cS)
-redis.call('HSET',KEYS[2],cS,ARGV[3])
-aG(KEYS[1],aH)
-aG(KEYS[2],aH)
+redis.call('ZADD',KEYS[1],d,cT)
+redis.call('HSET',KEYS[2],cT,ARGV[3])
+az(KEYS[1],aH)
+az(KEYS[2],aH)
 end
 for bQ=8,#ARGV do redis.call('XADD',KEYS[3],'MAXLEN',ARGV[7],'*','denial',ARGV[bQ])end
 if#ARGV>=8 then
 redis.call('XTRIM',KEYS[3],'MINID',dn)
-aG(KEYS[3],tonumber(ARGV[5]))
+az(KEYS[3],tonumber(ARGV[5]))
 end
 return{R(d)}`,
   },

@@ -114,6 +114,22 @@ const PATHS: Readonly<Record<string, Readonly<Record<string, Described>>>> = {
       problems: BAD_BODY,
     },
   },
+  '/v1/restore': {
+    get: {
+      summary: 'What the store has lost and this server still applies.',
+      answer: { type: 'object', required: ['lost'] },
+    },
+    post: {
+      summary: 'Write it back, for every process.',
+      answer: { type: 'object', required: ['restored'] },
+      problems: STORE_AWAY,
+    },
+    delete: {
+      summary: 'Drop it, in every process.',
+      answer: { type: 'object', required: ['cleared'] },
+      problems: STORE_AWAY,
+    },
+  },
   '/v1/explain': {
     post: {
       summary: 'Which rules a request matches and why; charges nothing.',
