@@ -1,4 +1,4 @@
-// `npm run docs` builds the site into site/, with the reference of the API and what coding assistants read. `npm run docs:dev`
+// `npm run docs` builds the site into site/, with the reference of the API and what coding assistants read. `npm run docs -- --dev`
 // shows it and follows changes.
 
 import { fileURLToPath } from 'node:url'

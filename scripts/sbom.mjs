@@ -1,4 +1,4 @@
-// `npm run sbom`: writes what an installation of each published package consists of to sbom/, as CycloneDX.
+// `node scripts/sbom.mjs`: writes what an installation of each published package consists of to sbom/, as CycloneDX.
 // npm's own list of a workspace omits hoisted packages, so the packages are installed elsewhere and listed there.
 
 import { spawnSync } from 'node:child_process'

@@ -11,84 +11,50 @@ import { createInterface } from 'node:readline'
 import { pathToFileURL } from 'node:url'
 
 /**
- * Of each program: the commands it may be called by, the variable that names another one, the packages by package
- * manager, and the services that Debian would start with it.
+ * Of each program: the variable that names another binary, other names of its command and of its package than its own, and the
+ * services that Debian would start with it.
  */
 const PROGRAMS = {
   'redis-server': {
-    commands: ['redis-server'],
     variable: 'HEADGATE_REDIS_SERVER',
     // Fedora 41 and later have Valkey in its place.
-    packages: { 'apt-get': 'redis-server', dnf: 'redis', apk: 'redis', brew: 'redis' },
-    instead: { dnf: 'valkey-compat-redis' },
+    packages: { dnf: 'redis || dnf install -y valkey-compat-redis', apk: 'redis', brew: 'redis' },
     services: ['redis-server'],
-    atLeast: ', 6.2 or newer',
   },
-  nginx: {
-    commands: ['nginx', '/usr/sbin/nginx'],
-    variable: 'HEADGATE_NGINX',
-    packages: { 'apt-get': 'nginx', dnf: 'nginx', apk: 'nginx', brew: 'nginx' },
-    services: ['nginx'],
-  },
-  caddy: {
-    commands: ['caddy'],
-    variable: 'HEADGATE_CADDY',
-    packages: { 'apt-get': 'caddy', dnf: 'caddy', apk: 'caddy', brew: 'caddy' },
-    services: ['caddy'],
-  },
-  python3: {
-    commands: ['python3'],
-    variable: 'HEADGATE_PYTHON',
-    packages: { 'apt-get': 'python3', dnf: 'python3', apk: 'python3', brew: 'python3' },
-    services: [],
-  },
+  nginx: { variable: 'HEADGATE_NGINX', commands: ['nginx', '/usr/sbin/nginx'], services: ['nginx'] },
+  caddy: { variable: 'HEADGATE_CADDY', services: ['caddy'] },
+  python3: { variable: 'HEADGATE_PYTHON' },
   'php-cgi': {
-    commands: ['php-cgi', 'php-cgi83'],
     variable: 'HEADGATE_PHP_CGI',
-    packages: { 'apt-get': 'php-cgi', dnf: 'php-cli', apk: 'php83-cgi', brew: 'php' },
-    services: [],
+    commands: ['php-cgi', 'php-cgi83'],
+    packages: { dnf: 'php-cli', apk: 'php83-cgi', brew: 'php' },
   },
   prometheus: {
-    commands: ['prometheus'],
     variable: 'HEADGATE_PROMETHEUS',
-    packages: { 'apt-get': 'prometheus', apk: 'prometheus', brew: 'prometheus' },
     services: ['prometheus', 'prometheus-node-exporter'],
   },
   promtool: {
-    commands: ['promtool'],
     variable: 'HEADGATE_PROMTOOL',
     packages: { 'apt-get': 'prometheus', apk: 'prometheus', brew: 'prometheus' },
     services: ['prometheus', 'prometheus-node-exporter'],
   },
   chromium: {
-    commands: ['chromium', 'chromium-browser', 'google-chrome'],
     variable: 'HEADGATE_CHROMIUM',
-    packages: { 'apt-get': 'chromium', dnf: 'chromium', apk: 'chromium', brew: 'chromium' },
-    services: [],
+    commands: ['chromium', 'chromium-browser', 'google-chrome'],
   },
 }
 
-/** In order of preference. */
+/** In order of preference, with the script that installs a package. */
 const PACKAGE_MANAGERS = [
-  { command: 'apt-get', system: 'Debian, Ubuntu', script: aptScript, needsRoot: true },
-  { command: 'dnf', system: 'Fedora, RHEL', script: dnfScript, needsRoot: true },
-  {
-    command: 'apk',
-    system: 'Alpine',
-    script: ({ packages }) => `apk add --no-cache ${packages.apk}`,
-    needsRoot: true,
-  },
-  {
-    command: 'brew',
-    system: 'macOS',
-    script: ({ packages }) => `brew install ${packages.brew}`,
-    needsRoot: false,
-  },
+  { command: 'apt-get', needsRoot: true, script: aptScript },
+  { command: 'dnf', needsRoot: true, script: name => `dnf install -y ${name}` },
+  { command: 'apk', needsRoot: true, script: name => `apk add --no-cache ${name}` },
+  { command: 'brew', needsRoot: false, script: name => `brew install ${name}` },
 ]
 
 // Debian starts a service as soon as it is installed. A policy that answers 101 forbids that; it is removed
 // again unless the machine had one of its own. The package lists may be fresh enough even if updating them fails.
-function aptScript({ packages, services }) {
+function aptScript(name, services) {
   return `set -e
 export DEBIAN_FRONTEND=noninteractive
 policy=/usr/sbin/policy-rc.d
@@ -99,26 +65,8 @@ if [ ! -e "$policy" ]; then
   chmod 755 "$policy"
 fi
 apt-get update -q || echo 'apt-get update failed; trying the package lists already here'
-apt-get install -q -y --no-install-recommends -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0 ${packages['apt-get']}
+apt-get install -q -y --no-install-recommends -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0 ${name}
 if [ -d /run/systemd/system ]; then systemctl disable ${services.join(' ')} || true; fi`
-}
-
-function dnfScript({ packages, instead }) {
-  const other = instead === undefined ? '' : ` || dnf install -y ${instead.dnf}`
-  return `dnf install -y ${packages.dnf}${other}`
-}
-
-function howToInstall({ packages, variable, atLeast = '' }, name) {
-  const line = ({ command, system, needsRoot }) => {
-    const verb = command === 'apk' ? 'add' : 'install'
-    const flags = needsRoot && command !== 'apk' ? ' -y' : ''
-    return `  ${system.padEnd(16)} ${needsRoot ? 'sudo ' : ''}${command} ${verb}${flags} ${packages[command]}`
-  }
-  const lines = PACKAGE_MANAGERS.filter(({ command }) => packages[command] !== undefined).map(line)
-  return `Install it once, then run this again:
-${lines.join('\n')}
-  Windows          use WSL, and the Debian line inside it
-Or set ${variable} to the path of a ${name} binary${atLeast}.`
 }
 
 async function isExecutableFile(path) {
@@ -147,7 +95,7 @@ async function findOnPath(name) {
  * @returns {Promise<string | undefined>}
  */
 export async function findProgram(name) {
-  const { commands, variable } = PROGRAMS[name]
+  const { commands = [name], variable } = PROGRAMS[name]
   const override = process.env[variable]
   if (override) {
     const path = resolve(override)
@@ -173,10 +121,8 @@ function run(command, args, log) {
   })
 }
 
-async function findPackageManager({ packages }) {
-  for (const manager of PACKAGE_MANAGERS) {
-    if (packages[manager.command] !== undefined && (await findOnPath(manager.command))) return manager
-  }
+async function findPackageManager() {
+  for (const manager of PACKAGE_MANAGERS) if (await findOnPath(manager.command)) return manager
   return undefined
 }
 
@@ -189,27 +135,43 @@ async function rootPrefix() {
 }
 
 function cannotInstall(name, reason) {
+  const { variable } = PROGRAMS[name]
   return new Error(
-    `${name} is not on PATH and could not be installed for you: ${reason}.\n${howToInstall(PROGRAMS[name], name)}`,
+    `${name} is not on PATH and was not installed for you: ${reason}. Install it with your system's package manager (on Windows in WSL), or set ${variable} to the path of a binary, then run this again.`,
   )
 }
 
+/** Asks in a terminal. Where nobody can answer, as in CI, it goes ahead. */
+async function isAgreed(question) {
+  if (!process.stdin.isTTY || process.env.CI) return true
+  const terminal = createInterface({ input: process.stdin, output: process.stderr })
+  const answer = await new Promise(settle => {
+    terminal.question(`${question} [y/N] `, settle)
+    terminal.once('close', () => settle(''))
+  })
+  terminal.close()
+  return /^y(es)?$/i.test(answer.trim())
+}
+
 async function install(name, log) {
-  const program = PROGRAMS[name]
-  const manager = await findPackageManager(program)
-  if (!manager) throw cannotInstall(name, 'no apt-get, dnf, apk or brew that has it was found')
+  const { packages = {}, services = [] } = PROGRAMS[name]
+  const manager = await findPackageManager()
+  if (!manager) throw cannotInstall(name, 'there is no apt-get, dnf, apk or brew')
   const prefix = manager.needsRoot ? await rootPrefix() : []
   if (!prefix) throw cannotInstall(name, `${manager.command} needs root, and sudo asks for a password`)
-
-  log(`${name} is missing: installing it with ${manager.command} (usually under a minute)`)
-  const [command, ...args] = [...prefix, 'sh', '-c', manager.script(program)]
+  const what = packages[manager.command] ?? name
+  const how = `${manager.command}${manager.needsRoot ? ', as root' : ''}`
+  if (!(await isAgreed(`The tests need ${name}. Install the package ${what} with ${how}?`)))
+    throw cannotInstall(name, 'you said no')
+  log(`${name} is missing: installing ${what} with ${how} (usually under a minute)`)
+  const [command, ...args] = [...prefix, 'sh', '-c', manager.script(what, services)]
   const exitCode = await run(command, args, log)
   if (exitCode !== 0) throw cannotInstall(name, `${manager.command} ended with exit code ${exitCode}`)
 }
 
 /**
  * Finds the absolute path of a program and installs it first if needed. Leaves no system service running.
- * Throws an Error that says what to type on each platform when it cannot be had.
+ * In a terminal it asks first. Throws an Error that says what to do when it cannot be had.
  *
  * @param {keyof typeof PROGRAMS} name
  * @param {{ log?: (line: string) => void }} [options]

@@ -1,4 +1,4 @@
-// `npm run screenshots`: starts a gateway on Redis with good and bad callers, and takes the pictures for the docs.
+// `node packages/dashboard/screenshots.mjs`: starts a gateway on Redis with good and bad callers, and takes the pictures for the docs.
 
 import { spawn } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'

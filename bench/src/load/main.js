@@ -1,9 +1,9 @@
 /**
  * A thousand users through the gateway on Redis for a minute, two thousand requests a second in all, open loop.
  *
- *   npm run load                          waits for a quiet machine; writes docs/reference/benchmarks.md
- *   npm run load -- --rate 10000 --gateways 2
- *   npm run load -- --seconds 5           with any option it waits for nothing and writes nothing
+ *   npm run proof -- load                          waits for a quiet machine; writes docs/reference/benchmarks.md
+ *   npm run proof -- load --rate 10000 --gateways 2
+ *   npm run proof -- load --seconds 5           with any option it waits for nothing and writes nothing
  *
  *   --seconds      2 to 3600, otherwise 60; measured after a warm-up
  *   --rate         requests a second in all: 20 to 50000, otherwise 2000 or as many as keep the connections open

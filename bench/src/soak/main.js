@@ -1,8 +1,8 @@
 /**
  * Keeps the gateway under traffic by changing callers, with a fault of Redis every 30 s, and reports what grows.
  *
- *   npm run soak                   an hour
- *   npm run soak -- --minutes 480  a night: from 0.1 to 1440
+ *   npm run proof -- soak                   an hour
+ *   npm run proof -- soak --minutes 480  a night: from 0.1 to 1440
  *
  * From an hour on it waits for a quiet machine and writes docs/reference/benchmarks.md; --noisy does neither. Exit code 1 if a target was missed.
  */

@@ -1,4 +1,4 @@
-// `npm run schema`: writes the JSON Schema and the reference page of the policy file. Tests hold both to the sources.
+// `npm run generate`: writes the JSON Schema and the reference page of the policy file. Tests hold both to the sources.
 
 import { writeFileSync } from 'node:fs'
 import * as cors from '../dist/config/file/cors.js'

@@ -32,11 +32,11 @@ describe('what is published is what the file is read by', () => {
     defaultTiers,
   })
 
-  it('the JSON Schema is what npm run schema writes', () => {
+  it('the JSON Schema is what npm run generate writes', () => {
     expect(JSON.parse(read('../headgate.schema.json'))).toEqual(configSchema())
   })
 
-  it('the reference page is what npm run schema writes', () => {
+  it('the reference page is what npm run generate writes', () => {
     expect(read('../../../docs/reference/policy-file.md')).toBe(page)
   })
 

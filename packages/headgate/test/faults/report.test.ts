@@ -1,6 +1,6 @@
 /**
  * The short part of the fault report: its counts must be right on any machine. Its times are in the report that
- * `npm run test:faults` writes.
+ * `npm run proof -- faults` writes.
  */
 import { beforeAll, describe, expect, it, vi } from 'vitest'
 // @ts-expect-error: plain JavaScript, so that the report runs without a build of the tests

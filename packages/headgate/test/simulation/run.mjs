@@ -1,7 +1,7 @@
 // Deterministic simulation: the real limiter and store over a simulated Redis and network, in virtual time.
-//   npm run test:simulation -- --seeds=10000          seeds 1 to 10,000 in all modes (default 1,000)
-//   npm run test:simulation -- --seeds=500 --from=7   seeds 7 to 506
-//   npm run test:simulation -- --seed=42              one seed, with its whole history; --mode=safety, liveness or outage for one
+//   npm run proof -- simulation --seeds=10000          seeds 1 to 10,000 in all modes (default 1,000)
+//   npm run proof -- simulation --seeds=500 --from=7   seeds 7 to 506
+//   npm run proof -- simulation --seed=42              one seed, with its whole history; --mode=safety, liveness or outage for one
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -3,7 +3,7 @@ import { mutants } from './mutants.ts'
 import { ONE_CALL_EACH } from './policies.ts'
 import { type Mode, type SimulationOptions, simulate } from './simulate.ts'
 
-/** For more of them: `npm run test:simulation -- --seeds=10000`. */
+/** For more of them: `npm run proof -- simulation --seeds=10000`. */
 const SEEDS = 200
 /** The number of outages, which take six times as long as the others. */
 const OUTAGES = 8

@@ -1,7 +1,7 @@
 // Keeps the version that is built as "the previous one", for the tests that hold the next version to it:
 //   fixtures/previous/redis.mjs.gz   its Redis store, to be run beside the next version's
 //   fixtures/previous/stored.json    every layout it keeps in Redis, and what it answered when asked about it
-// Run when a version has been released: npm run keep-version
+// Run when a version has been released: node packages/headgate/test/upgrade/record.mjs
 import { writeFile } from 'node:fs/promises'
 import { register } from 'node:module'
 import { setTimeout as sleep } from 'node:timers/promises'

@@ -1,4 +1,4 @@
-/** The short selection of the attacks. For all of them, at length: `npm run test:hostile`. */
+/** The short selection of the attacks. For all of them, at length: `npm run proof -- hostile`. */
 import { describe, expect, it } from 'vitest'
 import { groups } from './registry.js'
 import { toMarkdown } from './report.js'

@@ -1,7 +1,7 @@
 // The attacks on real servers, and the table attack -> outcome.
-//   npm run test:hostile                     all of them, minutes; writes docs/reference/hostile.md
-//   npm run test:hostile -- --only=framing   those with this in their name or their group's; writes nothing
-//   npm run test:hostile -- --seed=42        the random choices of another run; printed at the start of every run
+//   npm run proof -- hostile                     all of them, minutes; writes docs/reference/hostile.md
+//   npm run proof -- hostile --only=framing   those with this in their name or their group's; writes nothing
+//   npm run proof -- hostile --seed=42        the random choices of another run; printed at the start of every run
 import { readFile, writeFile } from 'node:fs/promises'
 import { register } from 'node:module'
 
@@ -10,7 +10,7 @@ const { groups } = await import('./registry.ts')
 const { toMarkdown } = await import('./report.ts')
 
 const DOCUMENT = new URL('../../../../docs/reference/hostile.md', import.meta.url)
-const BEGIN = '<!-- hostile:begin (written by npm run test:hostile) -->'
+const BEGIN = '<!-- hostile:begin (written by npm run proof -- hostile) -->'
 const END = '<!-- hostile:end -->'
 
 const given = Object.fromEntries(process.argv.slice(2).map(readArgument))
