@@ -29,7 +29,7 @@ function proofsOf({ number, cells }: Row): Proof[] {
   return (cells[3] ?? '').split('<br>').map(text => ({
     number,
     file: /\]\((?:\.\.\/)+([^)]+)\)/.exec(text)?.[1] ?? text,
-    scripts: [...text.matchAll(/`npm run ([\w:]+)`/g)].map(([, script = '']) => script),
+    scripts: [...text.matchAll(/`npm run ([\w:]+)[^`]*`/g)].map(([, script = '']) => script),
   }))
 }
 
