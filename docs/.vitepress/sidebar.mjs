@@ -33,7 +33,7 @@ export const SIDEBAR = [
     text: 'In your app',
     items: guide(
       ...['who-is-asking', 'client-address', 'secrets', 'batches', 'llm-proxy', 'call-an-api'],
-      ...['testing', 'commonjs-and-jest'],
+      ...['testing', 'commonjs-and-jest', 'assistants'],
     ),
   },
   {

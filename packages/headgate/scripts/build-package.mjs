@@ -60,6 +60,9 @@ export async function buildPackage(target) {
   await put('package.json', `${JSON.stringify(manifest, null, 2)}\n`)
   for (const file of ['README.md', 'LICENSE', 'headgate.schema.json'])
     await cp(join(PACKAGE, file), join(target, file))
+  const { agents, skill } = assistantsOf(await readFile(join(DOCS, 'guide/assistants.md'), 'utf8'))
+  await put('AGENTS.md', agents)
+  await put('skills/headgate/SKILL.md', skill)
   await put('docs/errors.md', await readFile(join(DOCS, 'reference/errors.md'), 'utf8'))
 }
 
@@ -67,6 +70,19 @@ export async function buildPackage(target) {
 function withSharedTypesOf(folder, code, fileName) {
   const toFolder = `${'../'.repeat(fileName.split('/').length)}${folder}/`
   return code.replace(/(from ")(?:\.{1,2}\/)+(types\b[^"]*")/g, `$1${toFolder}$2`)
+}
+
+/** What coding assistants read, from the page of the docs: all but its first paragraph, which is about these files. */
+function assistantsOf(page) {
+  const text = page
+    .replace(/^# .+\n\n[\s\S]+?\n\n/, '')
+    .replaceAll('](../reference/errors.md)', '](../docs/errors.md)')
+  const about =
+    'Rate limiting with Headgate in TypeScript and JavaScript: Express, Fastify, Hono, Koa, Next.js, NestJS, Redis.'
+  return {
+    agents: `# Headgate\n\n${text.replaceAll('](../docs/', '](docs/')}`,
+    skill: `---\nname: headgate\ndescription: "${about}"\n---\n\n${text.replaceAll('](../docs/', '](../../docs/')}`,
+  }
 }
 
 /** Entry points by their name in dist/, as `exports` of the manifest has them. */

@@ -10,7 +10,7 @@ import { rolldown } from 'rolldown'
 const LARGEST = 50_000
 
 /** A group below this is not worth a file. */
-const SMALLEST = 12_000
+const SMALLEST = 30_000
 
 /**
  * Reads every module that the entry points reach: its code, its length once comments are gone, and what it imports.

@@ -83,6 +83,23 @@ it('every file of the library finds what it imports, starts and gets its types f
   }
 })
 
+it.each(['AGENTS.md', 'skills/headgate/SKILL.md'])(
+  'the library brings %s, which names only entry points it has and links to files it brings',
+  async file => {
+    const text = await read('headgate', file)
+    const { exports } = (await manifestOf('headgate')) as { exports: Record<string, unknown> }
+    const named = [...text.matchAll(/headgate\/([a-z-]+)(?=['`])/g)].map(([, name]) => `./${name}`)
+    expect(named.length).toBeGreaterThan(5)
+    expect(named.filter(name => !(name in exports))).toEqual([])
+    const files = await filesOf('headgate')
+    const links = [...text.matchAll(/\]\((?!https:)([^)]+)\)/g)].map(([, link = '']) =>
+      join(file, '..', link),
+    )
+    expect(links.filter(link => !files.includes(link))).toEqual([])
+    if (file.endsWith('SKILL.md')) expect(text).toMatch(/^---\nname: headgate\ndescription: ".+"\n---\n/)
+  },
+)
+
 it('the server brings the page of its dashboard', async () => {
   expect(await read('@headgate/server', 'dist/page/index.html')).toContain('<script')
 })
