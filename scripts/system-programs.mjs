@@ -23,6 +23,16 @@ const PROGRAMS = {
   },
   nginx: { variable: 'HEADGATE_NGINX', commands: ['nginx', '/usr/sbin/nginx'], services: ['nginx'] },
   caddy: { variable: 'HEADGATE_CADDY', services: ['caddy'] },
+  haproxy: {
+    variable: 'HEADGATE_HAPROXY',
+    commands: ['haproxy', '/usr/sbin/haproxy'],
+    services: ['haproxy'],
+  },
+  apache2: {
+    variable: 'HEADGATE_APACHE',
+    commands: ['apache2', '/usr/sbin/apache2', 'httpd', '/usr/sbin/httpd'],
+    packages: { 'apt-get': 'apache2-bin', dnf: 'httpd', apk: 'apache2-proxy', brew: 'httpd' },
+  },
   python3: { variable: 'HEADGATE_PYTHON' },
   'php-cgi': {
     variable: 'HEADGATE_PHP_CGI',

@@ -8,7 +8,17 @@ import { bin, prepare, run, say } from './prepare.mjs'
 import { ensureProgram } from './system-programs.mjs'
 
 /** The programs the tests talk to. */
-const PROGRAMS = ['redis-server', 'nginx', 'caddy', 'chromium', 'python3', 'php-cgi', 'prometheus']
+const PROGRAMS = [
+  'redis-server',
+  'nginx',
+  'caddy',
+  'haproxy',
+  'apache2',
+  'chromium',
+  'python3',
+  'php-cgi',
+  'prometheus',
+]
 
 /** Reads vitest's own count. A run that broke off before it wrote one has no tests to count. */
 async function readResult(file) {

@@ -3,16 +3,24 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { createLimiter } from 'headgate'
 import { defineConfig } from 'headgate/config'
 import { identifyByConfig } from 'headgate/identify'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
-import { snippet, startCaddy, startNginx } from '../../headgate/test/support/proxy-process.js'
+import {
+  snippet,
+  startApache,
+  startCaddy,
+  startHaproxy,
+  startNginx,
+} from '../../headgate/test/support/proxy-process.js'
 import { createAdminServer } from '../src/admin/admin-server.js'
 import type { Token } from '../src/admin/tokens.js'
 import { forwardAuthEndpoint } from '../src/forward-auth/forward-auth-endpoint.js'
 import { listen } from '../src/http/listen.js'
+import { startGateway } from './support/test-gateway.js'
 
 const CONFIG = defineConfig({
   policies: {
@@ -179,19 +187,24 @@ beforeAll(async () => {
 })
 afterAll(() => app.close())
 
-async function proxy(kind: 'nginx' | 'caddy', options: Parameters<typeof auth>[0] = {}) {
+const START = {
+  nginx: (ports: Readonly<Record<number, number>>) => startNginx(snippet('forward-auth.md', 'nginx', ports)),
+  caddy: (ports: Readonly<Record<number, number>>) =>
+    startCaddy(snippet('forward-auth.md', 'caddyfile', ports)),
+  haproxy: (ports: Readonly<Record<number, number>>) =>
+    startHaproxy(snippet('forward-auth.md', 'haproxy', ports), snippet('forward-auth.md', 'lua', ports)),
+}
+
+async function proxy(kind: keyof typeof START, options: Parameters<typeof auth>[0] = {}) {
   const served = await auth(options)
   cleanUps.push(served.close)
   const ports = { 8082: served.port, 3000: appPort }
-  const started =
-    kind === 'nginx'
-      ? await startNginx(snippet('forward-auth.md', 'nginx', ports))
-      : await startCaddy(snippet('forward-auth.md', 'caddyfile', ports))
+  const started = await START[kind](ports)
   cleanUps.push(() => started.stop())
   return { ...served, url: started.url }
 }
 
-describe.each(['nginx', 'caddy'] as const)('%s, as the guide constats it', kind => {
+describe.each(['nginx', 'caddy', 'haproxy'] as const)('%s, as the guide constats it', kind => {
   it('the proxy passes requests and headers on, and answers 429 with Retry-After', async () => {
     const { url } = await proxy(kind)
     const first = await fetch(`${url}/a?b=c`, { headers: { 'X-Forwarded-For': '203.0.113.7' } })
@@ -249,6 +262,37 @@ it('nginx keeps its connections to Headgate', async () => {
   server.on('connection', () => connections++)
   for (let request = 0; request < 5; request++) await fetch(`${url}/a`)
   expect(connections).toBe(1)
+})
+
+it('HAProxy limits requests by itself when Headgate is gone', async () => {
+  const { url, close } = await proxy('haproxy')
+  close()
+  // Until its check has noticed.
+  await sleep(1_500)
+  const answers: number[] = []
+  for (let request = 0; request < 110; request++) answers.push((await fetch(`${url}/a`)).status)
+  // The guide's rate for one address in ten seconds; some of them may have left the ten seconds.
+  expect(answers.slice(0, 100).every(status => status === 200)).toBe(true)
+  expect(new Set(answers)).toEqual(new Set([200, 429]))
+})
+
+it('Apache forwards through the gateway, and past it when that is gone', async () => {
+  const url = `http://127.0.0.1:${appPort}`
+  const { upstream } = defineConfig({ upstream: { urls: url, host: 'keep' } })
+  const config = { ...CONFIG, trustedProxies: ['127.0.0.1'], upstream }
+  const gateway = await startGateway(null, { config })
+  const ports = { 8080: Number(new URL(gateway.url).port), 3000: appPort }
+  const apache = await startApache(snippet('forward-auth.md', 'apache', ports))
+  cleanUps.push(() => apache.stop())
+  const ask = (headers: Record<string, string> = {}) => fetch(`${apache.url}/a`, { headers })
+  const made = { 'X-Forwarded-For': '203.0.113.9' }
+  expect([(await ask()).status, (await ask(made)).status]).toEqual([200, 200])
+  // The client's own word about its address changes nothing: Apache adds the one it saw.
+  const third = await ask({ 'X-Forwarded-For': '203.0.113.10' })
+  expect(third.status).toBe(429)
+  expect(third.headers.get('retry-after')).toMatch(/^\d+$/)
+  await gateway.close()
+  expect((await ask()).status).toBe(200)
 })
 
 it('Caddy rejects requests when Headgate is gone', async () => {

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -49,6 +49,45 @@ export async function startCaddy(site: string): Promise<ProxyProcess> {
   const env = { ...process.env, XDG_DATA_HOME: folder, XDG_CONFIG_HOME: folder }
   const args = ['run', '--config', file, '--adapter', 'caddyfile']
   return listening(spawn(path, args, { stdio: ['ignore', 'ignore', 'pipe'], env }), port, folder)
+}
+
+/** Starts HAProxy with this configuration, whose frontend listens on a free port instead of 80, and its Lua file. */
+export async function startHaproxy(configuration: string, lua: string): Promise<ProxyProcess> {
+  const path = await systemProgram('haproxy')
+  const folder = mkdtempSync(join(tmpdir(), 'headgate-haproxy-'))
+  const port = await findFreePort()
+  writeFileSync(join(folder, 'headgate.lua'), lua)
+  const file = join(folder, 'haproxy.cfg')
+  const changed = configuration
+    .replace('bind :80', `bind 127.0.0.1:${port}`)
+    .replace('/etc/haproxy/headgate.lua', join(folder, 'headgate.lua'))
+  writeFileSync(file, changed)
+  return listening(spawn(path, ['-db', '-f', file], { stdio: ['ignore', 'ignore', 'pipe'] }), port, folder)
+}
+
+const APACHE_MODULES = ['mpm_event', 'authz_core', 'headers', 'proxy', 'proxy_http', 'proxy_balancer']
+const APACHE_FOLDERS = [
+  '/usr/lib/apache2/modules',
+  '/etc/httpd/modules',
+  '/usr/lib/apache2',
+  '/opt/homebrew/lib/httpd/modules',
+]
+
+/** Starts Apache with these contents of its main server, on a free port. */
+export async function startApache(main: string): Promise<ProxyProcess> {
+  const path = await systemProgram('apache2')
+  const folder = mkdtempSync(join(tmpdir(), 'headgate-apache-'))
+  const port = await findFreePort()
+  const modules = APACHE_FOLDERS.find(one => existsSync(join(one, 'mod_proxy.so')))
+  const load = [...APACHE_MODULES, 'lbmethod_byrequests', 'slotmem_shm'].map(
+    name => `LoadModule ${name}_module ${modules}/mod_${name}.so`,
+  )
+  const file = join(folder, 'apache.conf')
+  const own = [`ServerRoot ${folder}`, `PidFile ${folder}/pid`, `DefaultRuntimeDir ${folder}`]
+  const server = [`Listen 127.0.0.1:${port}`, 'ServerName localhost', `ErrorLog ${folder}/error.log`]
+  writeFileSync(file, [...load, ...own, ...server, main].join('\n'))
+  const args = ['-X', '-f', file]
+  return listening(spawn(path, args, { stdio: ['ignore', 'ignore', 'pipe'] }), port, folder)
 }
 
 function nginxConf(folder: string, http: string): string {
