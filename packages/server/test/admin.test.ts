@@ -63,6 +63,7 @@ async function admin({
     upstreams: new UpstreamCounts(),
     answers: () => [],
     process: () => mergeProcesses([]),
+    setControlHere: () => {},
     metricsPublic,
     log: () => {},
     workers: () => ({ ready: 1, wanted: 1 }),

@@ -30,6 +30,7 @@ const endpoints = adminEndpoints({
   upstreams: new UpstreamCounts(),
   answers: () => [],
   process: () => mergeProcesses([]),
+  setControlHere: () => {},
   metricsPublic: false,
   log: line => logged.push(line),
   workers: () => ({ ready: 1, wanted: 1 }),

@@ -51,7 +51,11 @@ function objections(at: string, value: unknown): string {
 it('the document lists the paths and methods that there are', () => {
   const offered = [
     ...decisionEndpoints(limiter, () => {}),
-    ...operatorEndpoints(limiter, () => null),
+    ...operatorEndpoints(
+      limiter,
+      () => null,
+      () => {},
+    ),
   ].flatMap(({ path, methods }) => Object.keys(methods).map(method => `${method} ${path}`))
   expect(operations.map(({ path, method }) => `${method.toUpperCase()} ${path}`).sort()).toEqual(
     offered.sort(),

@@ -375,7 +375,6 @@ describe('over HTTP', () => {
     const rejected = { status: 503, retryAfter: '1', body: { detail: expect.stringMatching(/^redis: /) } }
     const override = { rule: 'login', tier: 'pro', ...why }
     const answers = await Promise.all([
-      send(adminUrl, 'PATCH', '/v1/control', { multiplier: 2 }),
       send(adminUrl, 'GET', '/v1/control'),
       send(adminUrl, 'GET', '/v1/overrides'),
       send(adminUrl, 'PUT', '/v1/overrides', override),
@@ -390,12 +389,42 @@ describe('over HTTP', () => {
     expect((await send(adminUrl, 'POST', '/v1/check', { subject: 'user:42', policy: 'api' })).status).toBe(
       200,
     )
-    expect(await cli('control', 'set', '--off', '--server', adminUrl)).toMatchObject({
-      code: 3,
-      text: expect.stringMatching(/^headgate: redis: /),
-    })
   })
 })
+
+it.each([1, 2])(
+  'control off reaches every server of %d workers directly while Redis is away, and Redis when it is back',
+  {
+    timeout: 60_000,
+  },
+  async workers => {
+    const redis = await startRedis()
+    cleanUps.push(() => redis.stop())
+    const args = ['--redis', redis.url, '--workers', String(workers)]
+    const [one, other] = [await serve(...args), await serve(...args)]
+    expect(await one.statuses(4)).toEqual([200, 200, 200, 429])
+    redis.kill('SIGKILL')
+    await redis.exited
+    const all = ['--all', `${one.adminUrl},${other.adminUrl}`, 'http://127.0.0.1:9']
+    const { code, text } = await cli('control', 'off', ...all)
+    expect(code).toBe(3)
+    expect(text).toContain(`${one.adminUrl}: limits off, multiplier 1`)
+    expect(text).toContain(`${other.adminUrl}: limits off, multiplier 1`)
+    expect(text).toContain('http://127.0.0.1:9: NOT changed')
+    await waitUntil('off in every worker', async () =>
+      (await one.statuses(12)).every(status => status === 200),
+    )
+    expect(await other.statuses(12)).toEqual(new Array(12).fill(200))
+    const again = await startRedis({ port: redis.port })
+    cleanUps.push(() => again.stop())
+    await waitUntil('off in Redis', async () => {
+      const stored = await sendCommand(redis.port, 'HGET', 'rate-limit:control', 'enabled').catch(() => null)
+      return stored === 'false'
+    })
+    const alone = await cli('control', 'on', '--all', one.adminUrl)
+    expect(alone).toEqual({ code: 0, text: `${one.adminUrl}: limits on, multiplier 1` })
+  },
+)
 
 it('a command that is rejected before Redis is connected ends', async () => {
   const redis = await startRedis()

@@ -37,6 +37,7 @@ const stats = statsOf(ruled, statistics)
 const endpoints = adminEndpoints({
   upstreams: new UpstreamCounts(),
   process: () => mergeProcesses([]),
+  setControlHere: () => {},
   limiter: ruled,
   config: () => config,
   policyText: async () => null,

@@ -31,6 +31,11 @@ export interface ControlApi {
   /** Changes them for every process within a second, and in this one at once. */
   set(change: Partial<Control>): Promise<void>
   /**
+   * Changes them in this process alone, at once: for an emergency while the store cannot be reached. Written to the store
+   * as soon as it answers, unless somebody has changed them there.
+   */
+  setHere(change: Partial<Control>): void
+  /**
    * Returns what the store has lost and this process still applies; null if nothing. Switches that were off are on again
    * after five minutes, unless somebody sets or restores them.
    */
@@ -104,6 +109,8 @@ export function createOperators(options: OperatorsOptions): Operators {
   const lostSinceMs: { control: number | null; overrides: number | null } = { control: null, overrides: null }
   /** The store's time at the last reading. */
   let storeMs = 0
+  /** What was changed in this process alone, and is to be written to the store. */
+  let unwritten: Partial<Control> | null = null
   let markRead = () => {}
   const first = new Promise<void>(resolve => {
     markRead = resolve
@@ -118,6 +125,11 @@ export function createOperators(options: OperatorsOptions): Operators {
 
   function takeControl(fields: ControlReading['control']): void {
     if (fields instanceof Error) return void warnOfControl(fields)
+    if (unwritten !== null) {
+      const isChanged = seenControl !== null && JSON.stringify(fields) !== seenControl
+      if (!isChanged || Object.keys(fields).length === 0) return void write(unwritten)
+      unwritten = null
+    }
     // The switches are set and never removed: where there were some and are none, the store has lost them.
     if (Object.keys(fields).length === 0 && Object.keys(seenFields).length > 0) return void loseControl()
     lostSinceMs.control = null
@@ -127,6 +139,16 @@ export function createOperators(options: OperatorsOptions): Operators {
     seenControl = fingerprint
     control = readControl(fields, warn)
     options.onControl(control)
+  }
+
+  /** Writes a change of this process to a store that answers again; the reply is then taken as any other. */
+  async function write(change: Partial<Control>): Promise<void> {
+    unwritten = null
+    try {
+      await store.setControl(controlFields(change))
+    } catch {
+      unwritten ??= change
+    }
   }
 
   function loseControl(): void {
@@ -238,6 +260,13 @@ export function createOperators(options: OperatorsOptions): Operators {
         const fields = controlFields(change)
         await restore()
         await store.setControl(fields)
+        unwritten = null
+      },
+      setHere(change) {
+        controlFields(change)
+        unwritten = { ...unwritten, ...change }
+        control = { ...control, ...change }
+        options.onControl(control)
       },
       lost,
       restore,

@@ -72,7 +72,7 @@ async function redisOperatorClient(
 }
 
 /** Credentials are rejected, because they would be shown and `fetch` does not send them. */
-function serverUrl(text: string): string {
+export function serverUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : null
   const isHttp = url?.protocol === 'http:' || url?.protocol === 'https:'
   if (url !== null && isHttp && url.username === '' && url.password === '') return url.origin

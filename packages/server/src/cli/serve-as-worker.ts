@@ -27,8 +27,10 @@ export async function serveAsWorker(flags: ServeFlags, terminal: Terminal): Prom
     const fleet = store !== undefined && 'fleetStatistics' in store ? store.fleetStatistics : null
     statistics.onSecond(() => fleet?.setNote({ vitals: front.vitals() }))
     statistics.onSecond(report => void tell({ type: 'second', report, counts: counts() }))
-    process.on('message', ({ type }: ToWorker) => {
+    process.on('message', (message: ToWorker) => {
+      const { type } = message
       if (type === 'arrivals') void tell({ type, sample: statistics.arrivals() })
+      if (type === 'control') limiter.control.setHere(message.change)
     })
     const { gatewayUrl, grpcAddress, upstreamUrl } = front
     await tell({ type: 'ready', gatewayUrl, grpcAddress, upstreamUrl })

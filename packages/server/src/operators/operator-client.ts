@@ -37,7 +37,8 @@ export type DecisionValue = ReturnType<Decision['toJSON']>
 
 export interface OperatorClient {
   control(): Promise<Control>
-  setControl(change: Partial<Control>): Promise<Control>
+  /** `appliedTo: 'server'`: Redis could not be reached, and only the server that was asked has changed. */
+  setControl(change: Partial<Control>): Promise<Control & { readonly appliedTo?: 'server' }>
   overrides(): Promise<readonly Override[]>
   /** Sets an override, and returns what it changes. */
   setOverride(override: OverrideOptions): Promise<OverrideEffect>

@@ -3,11 +3,18 @@
  * request.
  */
 
-import type { RequestFacts, RuleLimiter, SubjectInput } from 'headgate'
+import {
+  type Control,
+  isHeadgateError,
+  type RequestFacts,
+  type RuleLimiter,
+  type SubjectInput,
+} from 'headgate'
 import type { OverrideEffect, OverrideOptions, OverrideTarget } from 'headgate/internal'
 import { isReference, mistakeAt, shownName } from 'headgate/internal'
 import type { Fields } from '../admin/body-fields.js'
 import { administers, type Endpoint, RequestError, reads, signed } from '../admin/endpoint.js'
+import { isStoreFailure } from '../admin/failure-answer.js'
 import { readFields, readObject } from '../admin/read-body.js'
 import { jsonAnswer } from '../http/problem.js'
 
@@ -18,6 +25,8 @@ export function operatorEndpoints(
   limiter: RuleLimiter,
   /** Returns the stored name of the subject behind a reference; null if it is not known. */
   subjectOf: (reference: string) => string | null,
+  /** Changes the switches of this server's processes alone. */
+  setControlHere: (change: Partial<Control>) => void,
 ): readonly Endpoint[] {
   /** Puts the subject that a reference stands for in its place. */
   function resolved(fields: Fields): Fields {
@@ -40,10 +49,23 @@ export function operatorEndpoints(
     methods: {
       GET: reads(async () => jsonAnswer(200, await limiter.control.read())),
       PATCH: administers(async req => {
-        await limiter.control.set(await readFields(req, ['enabled', 'multiplier']))
+        const asked = (await readFields(req, ['enabled', 'multiplier'])) as Partial<Control>
+        const isStored = await limiter.control.set(asked).then(
+          () => true,
+          error => {
+            if (!isHeadgateError(error) || !isStoreFailure(error)) throw error
+            // An emergency does not wait for Redis: this server obeys at once, and tells Redis when it is back.
+            setControlHere(asked)
+            return false
+          },
+        )
         const { enabled, multiplier } = limiter.control.get()
-        const change = `set control: limits ${enabled ? 'on' : 'off'}, multiplier ${multiplier}`
-        return { ...jsonAnswer(200, limiter.control.get()), change }
+        const where = isStored ? '' : ', on this server alone until Redis is back'
+        const change = `set control: limits ${enabled ? 'on' : 'off'}, multiplier ${multiplier}${where}`
+        return {
+          ...jsonAnswer(200, { ...limiter.control.get(), ...(!isStored && { appliedTo: 'server' }) }),
+          change,
+        }
       }),
     },
   }

@@ -1,4 +1,4 @@
-import type { Config, RuleLimiter } from 'headgate'
+import type { Config, Control, RuleLimiter } from 'headgate'
 import type { ArrivalSample } from 'headgate/internal'
 import type { Statistics } from 'headgate/metrics'
 import { type Endpoint, meEndpoint } from '../admin/endpoint.js'
@@ -32,6 +32,8 @@ export interface AdminEndpointsOptions extends Health {
   answers(): readonly AnswerReading[]
   /** Returns the figures of the server's processes. */
   process(): ProcessReading
+  /** Changes the switches of this server's processes alone. */
+  setControlHere(change: Partial<Control>): void
   /** Whether metrics need no token. */
   readonly metricsPublic: boolean
   readonly log: WriteLine
@@ -48,6 +50,7 @@ export function adminEndpoints({
   upstreams,
   answers,
   process,
+  setControlHere,
   metricsPublic,
   log,
   ...health
@@ -64,7 +67,7 @@ export function adminEndpoints({
       answers,
       process,
     }),
-    ...operatorEndpoints(limiter, stats.subjectOf),
+    ...operatorEndpoints(limiter, stats.subjectOf, setControlHere),
     ...statsEndpoints(stats),
     ...subjectEndpoints(limiter, stats),
     findEndpoint(limiter, stats, config),

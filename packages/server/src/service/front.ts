@@ -1,4 +1,4 @@
-import type { Config, RuleLimiter } from 'headgate'
+import type { Config, Control, RuleLimiter } from 'headgate'
 import type { Identify } from 'headgate/identify'
 import type { ArrivalSample } from 'headgate/internal'
 import { type UpstreamConfig, upstreamOf } from 'headgate/internal'
@@ -37,6 +37,8 @@ export interface Front {
   answers(): readonly AnswerReading[]
   /** Returns the figures of the server's processes. */
   process(): ProcessReading
+  /** Changes the switches of the server's processes alone, for when the store cannot be reached. */
+  setControlHere(change: Partial<Control>): void
   /** Identifies the caller by the file in force. */
   identify(): Identify
   /** Its further endpoints on the admin port. */
@@ -151,6 +153,7 @@ export async function startFront({ limiter, statistics }: Deciding, options: Fro
       vitals,
       answers: () => answers.read(),
       process: () => ownProcess.read(),
+      setControlHere: change => limiter.control.setHere(change),
       identify: () => serving.identify,
       endpoints: envoy === null ? [] : [envoy.endpoint],
       envoyConfigState: () => envoy?.configState() ?? null,

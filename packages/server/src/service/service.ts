@@ -117,6 +117,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       upstreams: { read: front.upstreams },
       answers: front.answers,
       process: front.process,
+      setControlHere: front.setControlHere,
       metricsPublic: admin.metricsPublic,
       configState,
       workers: front.workers,

@@ -1,4 +1,5 @@
 /** The messages between the supervising process and its workers. */
+import type { Control } from 'headgate'
 import type { ArrivalSample, ProcessStatistics, Report } from 'headgate/internal'
 import type { AnswerReading } from '../metrics/gateway-answers.js'
 import type { ProcessReading } from '../metrics/process-counts.js'
@@ -27,4 +28,8 @@ export type FromWorker =
   | { readonly type: 'last'; readonly counts: WorkerCounts }
   | { readonly type: 'arrivals'; readonly sample: ArrivalSample }
 
-export type ToWorker = { readonly type: 'stop' } | { readonly type: 'arrivals' }
+export type ToWorker =
+  | { readonly type: 'stop' }
+  | { readonly type: 'arrivals' }
+  /** The switches, while the store cannot be reached. */
+  | { readonly type: 'control'; readonly change: Partial<Control> }

@@ -52,6 +52,10 @@ export function frontOfWorkers(count: number): (deciding: Deciding, options: Fro
       vitals,
       answers: counts.answers,
       process: () => mergeProcesses([own.read(), ...counts.processes()]),
+      setControlHere(change) {
+        limiter.control.setHere(change)
+        for (const worker of workers.ready()) workers.send(worker, { type: 'control', change })
+      },
       async arrivals() {
         return mergeArrivals([statistics.arrivals(), ...(await collector.ask(workers.ready()))])
       },

@@ -28,6 +28,7 @@ export async function serveAdmin(limiter: RuleLimiter, tokens: readonly Token[] 
     statistics: createStatistics(),
     upstreams: new UpstreamCounts(),
     process: () => mergeProcesses([]),
+    setControlHere: () => {},
     log,
     answers: () => [],
     metricsPublic: false,
