@@ -35,6 +35,30 @@ const TAKEN_FOR_GRANTED: Readonly<Record<string, string>> = {
   tokenBucket: `import { tokenBucket } from 'headgate'`,
   HeadgateEvent: `import type { HeadgateEvent } from 'headgate'`,
   storeContract: `import { storeContract } from 'headgate/testing'`,
+  adapterContract: `import { adapterContract } from 'headgate/testing'`,
+  concurrency: `import { concurrency } from 'headgate'`,
+  memoryStore: `import { memoryStore } from 'headgate'`,
+  defineConfig: `import { defineConfig } from 'headgate/config'`,
+  loadConfig: `import { loadConfig } from 'headgate/config'`,
+  watchConfig: `import { watchConfig } from 'headgate/config'`,
+  graphqlCost: `import { graphqlCost } from 'headgate/cost'`,
+  jsonRpcCost: `import { jsonRpcCost } from 'headgate/cost'`,
+  limitFetch: `import { limitFetch } from 'headgate/outbound'`,
+  createStatistics: `import { createStatistics } from 'headgate/metrics'`,
+  registerMetrics: `import { registerMetrics } from 'headgate/metrics'`,
+  histogramProducer: `import { histogramProducer } from 'headgate/metrics'`,
+  traced: `import { traced } from 'headgate/metrics'`,
+  withRateLimit: `import { withRateLimit } from 'headgate/next'`,
+  limitAction: `import { limitAction } from 'headgate/next'`,
+  PeriodicExportingMetricReader: `import { PeriodicExportingMetricReader } from '@opentelemetry/sdk-metrics'`,
+  exporter: `declare const exporter: import('@opentelemetry/sdk-metrics').PushMetricExporter`,
+  statistics: `declare const statistics: import('headgate/metrics').Statistics`,
+  runAndCountTokens: `declare function runAndCountTokens(): Promise<number>`,
+  myAdapter: `declare const myAdapter: import('headgate/testing').AdapterUnderTest`,
+  handler: `declare const handler: () => Promise<Response>`,
+  userId: `declare function userId(request: Request): string`,
+  RateLimit: `import { RateLimit } from 'headgate/nest'`,
+  RateLimitModule: `import { RateLimitModule } from 'headgate/nest'`,
   it: `import { it } from 'vitest'`,
   redisStore: `import { redisStore } from 'headgate/redis'`,
   rateLimit: `import { rateLimit } from 'headgate/express'`,
@@ -113,9 +137,9 @@ const APPS: Readonly<Record<string, string>> = {
 const WRONG = { page: 'wrong.md', line: 7, code: `limiter.chekc('user:1', { policy: 'api' })\n` }
 
 it.each(Object.keys(MODULES) as (keyof typeof MODULES)[])(
-  'every program of the README and the docs compiles in use, with module resolution %s',
+  'every program of the README and the docs, and every example of the sources, compiles in use, with module resolution %s',
   async resolution => {
-    const snippets = PAGES.flatMap(snippetsOf)
+    const snippets = [...PAGES.flatMap(snippetsOf), ...examples()]
     expect(snippets.length).toBeGreaterThan(50)
     const complaints = await compile([...snippets, WRONG], resolution)
     expect(complaints).toMatch(/wrong-7\.ts.*chekc/)
@@ -148,6 +172,35 @@ function snippetsOf(page: string): Snippet[] {
       code,
     }),
   )
+}
+
+/** The `@example`s of the sources, which are the reference of the API. An adapter's are written for its own framework. */
+function examples(): Snippet[] {
+  const folder = 'packages/headgate/src'
+  const files = readdirSync(join(REPOSITORY, folder), { recursive: true, encoding: 'utf8' })
+  return files
+    .filter(name => name.endsWith('.ts') && !name.endsWith('.test.ts'))
+    .flatMap(name => {
+      const text = readFileSync(join(REPOSITORY, folder, name), 'utf8')
+      const adapter = /^adapters\/([\w-]+)\.ts$/.exec(name)?.[1] ?? ''
+      return [...text.matchAll(/@example\n([\s\S]*?)(?=\n\s*\* @[a-z]|\s*\*\/)/g)].map(
+        ({ index, 1: lines = '' }) => {
+          const code = lines.replace(/^\s*\* ?/gm, '')
+          return {
+            page: `${folder}/${name}`,
+            line: text.slice(0, index).split('\n').length,
+            // A decorator is for something, and a procedure is of something.
+            code: [
+              adapter !== '' && uses(code, 'rateLimit')
+                ? `import { rateLimit } from 'headgate/${adapter}'`
+                : '',
+              uses(code, 't') ? 'const t = initTRPC.context<{ userId: string }>().create()' : '',
+              code.startsWith('@') ? `${code}\nclass Example {}` : code,
+            ].join('\n'),
+          }
+        },
+      )
+    })
 }
 
 /** Returns the compiler's errors, each with the snippet's page and line in the file name. */

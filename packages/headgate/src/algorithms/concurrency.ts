@@ -298,6 +298,9 @@ export const concurrencyAlgorithm: Algorithm<ConcurrencyLimit, PermitsState> = {
 
 /**
  * Creates a limit on requests in flight at once, over all processes. A request takes one permit whatever it costs.
+ *
+ * @example
+ * concurrency({ limit: 5, holdFor: '1m' })
  */
 export function concurrency(options: ConcurrencyOptions): ConcurrencyLimit {
   return parse(options)

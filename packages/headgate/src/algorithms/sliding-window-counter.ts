@@ -293,6 +293,9 @@ export const slidingWindowCounterAlgorithm: Algorithm<CounterLimit, CounterState
 /**
  * Creates a limit that admits about `limit` in any window from two stored numbers; with `buckets`, at most `limit`,
  * exactly.
+ *
+ * @example
+ * slidingWindowCounter({ limit: 50_000, window: '1d' })
  */
 export function slidingWindowCounter(
   options: CounterOptions & { readonly buckets: number },

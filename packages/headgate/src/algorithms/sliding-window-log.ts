@@ -260,7 +260,12 @@ export const slidingWindowLogAlgorithm: Algorithm<LogLimit, LogState> = {
   },
 }
 
-/** Creates a limit that admits at most `limit` in any window, exactly. Stores every request of the window. */
+/**
+ * Creates a limit that admits at most `limit` in any window, exactly. Stores every request of the window.
+ *
+ * @example
+ * slidingWindowLog({ limit: 100, window: '1m' })
+ */
 export function slidingWindowLog(options: WindowOptions): LogLimit {
   return parse(options)
 }

@@ -371,7 +371,12 @@ export const tokenBucketAlgorithm: Algorithm<TokenBucketLimit, BucketState> = {
   },
 }
 
-/** Creates a limit that admits bursts of up to `capacity`, and `refillPerSecond` sustained. */
+/**
+ * Creates a limit that admits bursts of up to `capacity`, and `refillPerSecond` sustained.
+ *
+ * @example
+ * tokenBucket({ capacity: 20, refillPerSecond: 0.5 })
+ */
 export function tokenBucket(options: TokenBucketOptions): TokenBucketLimit {
   return parse(options)
 }

@@ -162,6 +162,9 @@ export interface ConfigOptions<
 /**
  * Validates a configuration in code: the same fields as the policy file, under the same rules. Throws a
  * `ConfigError` that lists every mistake with its path.
+ *
+ * @example
+ * defineConfig({ policies: { api: slidingWindowLog({ limit: 100, window: '1m' }) }, default: { policy: 'api' } })
  */
 export function defineConfig<
   const Policies extends Readonly<Record<string, PolicyInput>> = Record<never, PolicyInput>,

@@ -5,6 +5,9 @@ import { MAX_BYTES, parseConfig, type ReadOptions, unreadable } from './parse-co
 /**
  * Reads a policy file, YAML or JSON. Throws a `ConfigError` for mistakes in it, and another `HeadgateError` if it
  * cannot be read at all.
+ *
+ * @example
+ * createLimiter({ config: await loadConfig('headgate.yaml') })
  */
 export async function loadConfig(file: string, options: ReadOptions = {}): Promise<Config> {
   return parseConfig(await readConfigText(file), file, options)

@@ -37,6 +37,9 @@ const SETTLE_MS = 100
 /**
  * Loads a policy file and watches it. Rejects if it cannot be used at first. Later, a broken file is reported to
  * `onError` once and the last good configuration stays. Does not keep the process alive.
+ *
+ * @example
+ * await watchConfig('headgate.yaml', { onConfig: config => limiter.reloadInBackground(config), onError: console.error })
  */
 export async function watchConfig(file: string, options: WatchOptions): Promise<WatchedConfig> {
   const { watch } = await import('node:fs')

@@ -73,7 +73,13 @@ export interface ConfiguredLimit {
   readonly units: number
 }
 
-/** Creates the statistics in which the decisions of this process are counted. */
+/**
+ * Creates the statistics in which the decisions of this process are counted.
+ *
+ * @example
+ * const statistics = createStatistics()
+ * createLimiter({ statistics, policies: { api: slidingWindowLog({ limit: 100, window: '1m' }) } })
+ */
 export function createStatistics(options: StatisticsOptions = {}): Statistics {
   if (typeof options !== 'object' || options === null) {
     throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'options', 'an object', options)
