@@ -1,7 +1,9 @@
 /** The overview: how much is allowed and denied, how long deciding takes, and who is denied most. */
+import { useState } from 'preact/hooks'
 import type { Point, Snapshot } from './answers.js'
 import { DeniedCallerTable } from './denied-caller-table.js'
 import { milliseconds, number, percent } from './format.js'
+import { MarkList, type Range, RangeChoice, useHistory, useMarks } from './history.js'
 import { Notices } from './notices.js'
 import { RateTable } from './rate-table.js'
 import { StorePanel } from './store-panel.js'
@@ -9,6 +11,9 @@ import { OverheadChart, TrafficChart } from './traffic-chart.js'
 
 export function NowPage({ snapshot, history }: { snapshot: Snapshot; history: readonly Point[] }) {
   const { now } = snapshot
+  const [range, setRange] = useState<Range>('15m')
+  const points = useHistory(range, history)
+  const marks = useMarks(range)
   return (
     <>
       <h2 class="hidden">Now</h2>
@@ -20,9 +25,13 @@ export function NowPage({ snapshot, history }: { snapshot: Snapshot; history: re
         <Figure name="overhead p50" value={milliseconds(now.overheadMs.p50)} />
         <Figure name="overhead p99" value={milliseconds(now.overheadMs.p99)} />
       </dl>
+      <div class="toolbar">
+        <MarkList marks={marks} />
+        <RangeChoice range={range} onRange={setRange} />
+      </div>
       <div class="columns">
-        <TrafficChart history={history} />
-        <OverheadChart history={history} />
+        <TrafficChart history={points} marks={marks} />
+        <OverheadChart history={points} marks={marks} />
       </div>
       <div class="columns">
         <DeniedCallerTable deniedCallers={snapshot.deniedCallers} />

@@ -1,7 +1,7 @@
 import { useMemo } from 'preact/hooks'
 import type { Point } from './answers.js'
 import { milliseconds, number } from './format.js'
-import { type Line, LineChart } from './line-chart.js'
+import { type Line, LineChart, type Mark } from './line-chart.js'
 
 const REQUESTS: readonly Line[] = [
   { label: 'allowed', colour: '--calm', fill: true },
@@ -13,8 +13,16 @@ const OVERHEAD: readonly Line[] = [
 ]
 const HEIGHT = 200
 
-/** Allowed and denied requests of the last quarter of an hour. */
-export function TrafficChart({ history }: { history: readonly Point[] }) {
+export interface ChartProps {
+  readonly history: readonly Point[]
+  readonly marks: readonly Mark[]
+}
+
+/** The charts of a page share their cursor. */
+const GROUP = 'traffic'
+
+/** Allowed and denied requests over time. */
+export function TrafficChart({ history, marks }: ChartProps) {
   const data = useSeries(
     history,
     ({ allowed }) => allowed,
@@ -31,6 +39,8 @@ export function TrafficChart({ history }: { history: readonly Point[] }) {
       description={`Requests per second over time: ${words}`}
       lines={REQUESTS}
       data={data}
+      marks={marks}
+      group={GROUP}
       height={HEIGHT}
       leastTop={5}
       format={number}
@@ -39,8 +49,8 @@ export function TrafficChart({ history }: { history: readonly Point[] }) {
   )
 }
 
-/** How long deciding took in the last quarter of an hour. */
-export function OverheadChart({ history }: { history: readonly Point[] }) {
+/** How long deciding took over time. */
+export function OverheadChart({ history, marks }: ChartProps) {
   const data = useSeries(
     history,
     ({ p50Ms }) => p50Ms,
@@ -53,6 +63,8 @@ export function OverheadChart({ history }: { history: readonly Point[] }) {
       description={`Time to decide over time: now p50 ${milliseconds(last?.p50Ms ?? null)}, p99 ${milliseconds(last?.p99Ms ?? null)}`}
       lines={OVERHEAD}
       data={data}
+      marks={marks}
+      group={GROUP}
       height={HEIGHT}
       leastTop={0.1}
       format={milliseconds}

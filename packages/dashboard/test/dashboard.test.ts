@@ -212,6 +212,30 @@ describe('the dashboard', () => {
     await page.close()
   })
 
+  it('the dashboard charts other times, with what was changed in them', async () => {
+    const { page, complaints } = await openPage(browser, `${server.adminUrl}/`)
+    await ask('charted')
+    const headers = { 'Content-Type': 'application/json' }
+    const reset = { method: 'POST', headers, body: '{}' }
+    expect((await fetch(`${server.adminUrl}/v1/subjects/user:charted/reset`, reset)).status).toBe(200)
+    await page.reload()
+    await page.getByText(/^\d+ changes? in this time$/).click()
+    await page.getByText(/reset user:charted$/).waitFor()
+    for (const [words, range] of [
+      ['6 h', '6h'],
+      ['7 days', '7d'],
+    ]) {
+      const answer = page.waitForResponse(response => response.url().endsWith(`?range=${range}`))
+      await page.getByText(`${words}`, { exact: true }).click()
+      const { points, stepMs } = (await (await answer).json()) as { points: object[]; stepMs: number }
+      expect(points.length).toBeGreaterThan(0)
+      expect(stepMs).toBe(range === '6h' ? 30_000 : 900_000)
+      await page.getByRole('img', { name: /^Requests per second over time: now/ }).waitFor()
+    }
+    expect(complaints).toEqual([])
+    await page.close()
+  })
+
   it('the dashboard shows each process, and how its upstream answers', async () => {
     await ask('fleet')
     const { page } = await openPage(browser, `${server.adminUrl}/#/fleet`)

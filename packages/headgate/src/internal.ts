@@ -46,7 +46,13 @@ export type {
 export type { OverrideOptions, OverrideTarget } from './policy/override.js'
 export type { OverrideEffect } from './policy/override-effect.js'
 export type { Change, ChangeTrail } from './store/change-trail.js'
-export type { FleetReading, ProcessReport, StatisticsStore } from './store/statistics-store.js'
+export type {
+  FleetReading,
+  ProcessReport,
+  Ring,
+  RingPoint,
+  StatisticsStore,
+} from './store/statistics-store.js'
 export type { MaybePromise } from './store/store.js'
 export type { ForwardedHeader } from './subject/client-address.js'
 export { peerAddress } from './subject/client-address.js'

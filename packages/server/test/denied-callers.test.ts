@@ -62,6 +62,8 @@ async function play({
     id: '',
     setNote() {},
     serverInfo: async () => null,
+    keepPoint: async () => {},
+    readRing: async () => [],
     read: async () => ({ nowMs: 0, processes: reports, denials: [], cursor: '' }),
   }
   let passed = (_report: Report): void => {}

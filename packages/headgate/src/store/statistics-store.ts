@@ -29,6 +29,23 @@ export interface FleetReading {
   readonly cursor: string
 }
 
+/** A chart of bounded length: `size` points of `stepMs` each, the newest in the place of the oldest. */
+export interface Ring {
+  readonly name: string
+  readonly stepMs: number
+  readonly size: number
+}
+
+/** A point of a ring. */
+export interface RingPoint {
+  /** Unix time in milliseconds, a multiple of the ring's step. */
+  readonly startMs: number
+  /** How much of its time it covers: of several for the same time the one that covers most is kept. */
+  readonly seconds: number
+  /** What is drawn, as JSON. */
+  readonly text: string
+}
+
 /** Where processes leave their counts, for all to see. Never asked by a request. */
 export interface StatisticsStore {
   /** The name of this process there. */
@@ -37,6 +54,9 @@ export interface StatisticsStore {
   read(cursor?: string): Promise<FleetReading>
   /** Returns the INFO text of the server; null if it cannot be asked. */
   serverInfo(): Promise<string | null>
+  keepPoint(ring: Ring, point: RingPoint): Promise<void>
+  /** Returns the points that are not older than the ring is long, the oldest first. */
+  readRing(ring: Ring): Promise<readonly RingPoint[]>
   /** Sets the data to leave with the next reports. */
   setNote(note: unknown): void
 }

@@ -196,6 +196,7 @@ export class SimulatedRedis {
       case 'overrides':
         return { reply: [Math.floor(this.#nowUs / 1_000), '0', 0, 'same'], records: [] }
       case 'changes':
+      case 'history':
       case 'statistics':
         throw new Error(`ERR the simulated Redis has no ${call.script} script`)
     }

@@ -150,6 +150,31 @@ describe('a fleet', () => {
   })
 })
 
+describe('a ring of points', () => {
+  it('a ring keeps as many points as it is long, and of each time the one that covers most of it', async () => {
+    const { store, limiter } = process('shop', 'ring')
+    await store.ready()
+    const ring = { name: '6h', stepMs: 30_000, size: 4 }
+    const { fleetStatistics } = store
+    for (let step = 1; step <= 6; step++)
+      await fleetStatistics.keepPoint(ring, { startMs: step * 30_000, seconds: 20, text: `[${step}]` })
+    await fleetStatistics.keepPoint(ring, { startMs: 180_000, seconds: 10, text: '["fewer"]' })
+    await fleetStatistics.keepPoint(ring, { startMs: 150_000, seconds: 30, text: '["more"]' })
+    await fleetStatistics.keepPoint(ring, { startMs: 60_000, seconds: 30, text: '["late"]' })
+    expect(await fleetStatistics.readRing(ring)).toEqual([
+      { startMs: 90_000, seconds: 20, text: '[3]' },
+      { startMs: 120_000, seconds: 20, text: '[4]' },
+      { startMs: 150_000, seconds: 30, text: '["more"]' },
+      { startMs: 180_000, seconds: 20, text: '[6]' },
+    ])
+    await sendCommand(redis.port, 'HSET', 'ring:{stats}:history:6h', '1', 'by hand')
+    expect(await fleetStatistics.readRing(ring)).toHaveLength(3)
+    const ttlMs = Number(await sendCommand(redis.port, 'PTTL', 'ring:{stats}:history:6h'))
+    expect(ttlMs > 0 && ttlMs <= 120_000).toBe(true)
+    await limiter.close()
+  })
+})
+
 describe('who changed what', () => {
   it('the trail of changes is the same for every process, is bounded, and outlives them', async () => {
     const [one, other] = [process('shop', 'trail'), process('mail', 'trail')]

@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type Caller, type Endpoint, RequestError, reads } from '../admin/endpoint.js'
 import { type HttpAnswer, jsonAnswer } from '../http/problem.js'
 import type { Alert } from './alert-rules.js'
-import { MAX_POINTS } from './history.js'
+import { MAX_POINTS, RANGES, type Range } from './history.js'
 import type { Stats } from './stats.js'
 import { createStreamPermits } from './stream-permits.js'
 
@@ -43,7 +43,9 @@ export function statsEndpoints(stats: Stats): readonly Endpoint[] {
     {
       path: '/v1/stats/history',
       methods: {
-        GET: reads(req => {
+        GET: reads(async req => {
+          const range = queryOf(req).get('range')
+          if (range !== null) return jsonAnswer(200, await stats.historyOf(rangeOf(range)))
           const seconds = wholeOf(queryOf(req), 'seconds', { least: 1, most: MAX_POINTS, usual: 300 })
           return jsonAnswer(200, { stepMs: STEP_MS, points: stats.history(seconds) })
         }),
@@ -89,18 +91,24 @@ function isSame(one: Alert, other: Alert): boolean {
   return one.id === other.id && one.state === other.state && one.sinceMs === other.sinceMs
 }
 
+function rangeOf(text: string): Range {
+  const range = RANGES.find(one => one === text)
+  if (range !== undefined) return range
+  throw new RequestError(400, { field: 'range', expected: `one of ${RANGES.join(', ')}` })
+}
+
 function queryOf(req: IncomingMessage): URLSearchParams {
   return new URL(req.url ?? '/', 'http://localhost').searchParams
 }
 
-interface Range {
+interface Bounds {
   readonly least: number
   readonly most: number
   /** Used if it is left out. */
   readonly usual: number
 }
 
-function wholeOf(query: URLSearchParams, name: string, { least, most, usual }: Range): number {
+function wholeOf(query: URLSearchParams, name: string, { least, most, usual }: Bounds): number {
   const text = query.get(name)
   if (text === null) return usual
   const value = Number(text)

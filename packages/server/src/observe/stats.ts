@@ -20,7 +20,7 @@ import { DenialLog, type DenialQuery, type ShownDenial } from './denial-log.js'
 import { RecentDeniedCallers } from './denied-callers.js'
 import { fleetOf, processesOf, type ShownFleet } from './fleet.js'
 import { FleetSeconds } from './fleet-seconds.js'
-import { History, type Point } from './history.js'
+import { History, type Point, type Range, type ShownHistory } from './history.js'
 import { maskSubject } from './mask-subject.js'
 import type { Budget, RedisStats } from './redis-stats.js'
 import { RuleHour } from './rule-hour.js'
@@ -51,6 +51,7 @@ export interface StatsOptions {
 export interface Stats {
   snapshot(): Snapshot
   history(seconds: number): readonly Point[]
+  historyOf(range: Range): Promise<ShownHistory>
   /** Returns kept denials, the newest first. */
   denials(query: DenialQuery): readonly ShownDenial[]
   rulesOfLastHour(): ReturnType<RuleHour['read']>
@@ -78,7 +79,7 @@ const WINDOW = 10
 export function createStats(options: StatsOptions): Stats {
   const { limiter, statistics, storeKind, service, configState, unixMs, alerts } = options
   const fleet = options.fleet === null ? null : new FleetSeconds(options.fleet)
-  const history = new History()
+  const history = new History(options.fleet, unixMs)
   const rules = new RuleHour()
   const deniedCallers = new RecentDeniedCallers()
   const log = new DenialLog(unixMs)
@@ -100,7 +101,7 @@ export function createStats(options: StatsOptions): Stats {
 
   function heard(second: Second): void {
     window = [...window, second].slice(-WINDOW)
-    history.add(second)
+    history.add(second, options.fleet === null || scope === 'fleet')
     rules.add(second)
     deniedCallers.add(second)
     if (scope === 'process') log.addOwn(second.denials)
@@ -217,6 +218,7 @@ export function createStats(options: StatsOptions): Stats {
   return {
     snapshot,
     history: seconds => history.last(seconds),
+    historyOf: range => history.read(range),
     denials: query => log.find(query, show),
     rulesOfLastHour: () => rules.read(unixMs()),
     fleet() {

@@ -9,7 +9,7 @@ import { VERSION } from '../../observe/version.js'
 import { encodeTenant } from '../../subject/key.js'
 import type { Timers } from '../../time/clock.js'
 import { withinTime } from '../../time/within-time.js'
-import type { FleetReading, ProcessReport, StatisticsStore } from '../statistics-store.js'
+import type { FleetReading, ProcessReport, RingPoint, StatisticsStore } from '../statistics-store.js'
 import { listOf, ReplyReader, replyError, textOf, textsOf } from './reply.js'
 import { type Script, scripts } from './scripts.gen.js'
 import { lateReply } from './store-error.js'
@@ -41,6 +41,8 @@ const CURSOR = /^\d{1,16}-\d{1,20}$/
 const NO_DENIALS = 'none'
 /** A report of fifty tallies is a quarter of this. */
 const MAX_REPORT_LENGTH = 32_768
+const MAX_POINT_LENGTH = 500
+const POINT = /^(\d{1,15}) (\d{1,6}) (.*)$/s
 const CONNECT_WITHIN_MS = 500
 /** Less than a second, so that the next figures are not late when Redis hangs. */
 const GIVE_UP_AFTER_MS = 800
@@ -116,6 +118,25 @@ export function redisStatistics(options: RedisStatisticsOptions): RedisStatistic
     setNote(value) {
       note = value
     },
+    async keepPoint(ring, { startMs, seconds, text }) {
+      const place = (startMs / ring.stepMs) % ring.size
+      const args = [place, startMs, seconds, text.slice(0, MAX_POINT_LENGTH), ring.size * ring.stepMs].map(
+        String,
+      )
+      await options.call(scripts.history, [`${base}:history:${ring.name}`], args, CONNECT_WITHIN_MS)
+    },
+    async readRing(ring) {
+      const args = ['', '', '', '', '']
+      const asked = options.call(scripts.history, [`${base}:history:${ring.name}`], args, CONNECT_WITHIN_MS)
+      const reply = await withinTime(asked, GIVE_UP_AFTER_MS, options.timers.inBackground, lateReply)
+      const points = textsOf(reply, 2 * ring.size).flatMap((text, index) =>
+        index % 2 === 0 ? [] : pointOf(text),
+      )
+      const newestMs = Math.max(0, ...points.map(({ startMs }) => startMs))
+      return points
+        .filter(({ startMs }) => startMs > newestMs - ring.size * ring.stepMs)
+        .toSorted((one, other) => one.startMs - other.startMs)
+    },
     async serverInfo() {
       if (options.info === undefined) return null
       return textOf(
@@ -138,6 +159,12 @@ export function redisStatistics(options: RedisStatisticsOptions): RedisStatistic
       }
     },
   }
+}
+
+/** Skips what somebody else has written there. */
+function pointOf(entry: string): RingPoint[] {
+  const [, startMs, seconds, text = ''] = POINT.exec(entry) ?? []
+  return startMs === undefined ? [] : [{ startMs: Number(startMs), seconds: Number(seconds), text }]
 }
 
 /** Lists nobody, so that the one who was denied most is among those who are not listed. */

@@ -7,7 +7,7 @@ export interface Script {
   readonly text: string
 }
 
-export const functionLibrary = 'headgate_39e935cf'
+export const functionLibrary = 'headgate_edab3513'
 
 const names = `local call,aI,format,find=redis.call,redis.pcall,string.format,string.find
 local ceil,floor=math.ceil,math.floor`
@@ -468,8 +468,8 @@ if k~=an then
 cx=format('%d',k)
 ad=format('%d',ceil(((k>d and k-d or 0)+2*f)/1000)+E)
 end
-local cN=p==0 and'0'or format('%d',p)
-call('HSET',b,'start',cx,'current',format('%d',w),'previous',cN)
+local cO=p==0 and'0'or format('%d',p)
+call('HSET',b,'start',cx,'current',format('%d',w),'previous',cO)
 call('PEXPIRE',b,ad)
 else
 call('HSET',b,'current',format('%d',w))
@@ -579,7 +579,7 @@ ${log_locals}
 local bA,bz,aT,bF,cp,bV={},{},{},{},{},{}
 local aP,I={},nil
 local bU,bl,bH,cD,bm,bI
-local cR={}
+local cS={}
 local bs,Z={0,0},3+4*ARGV[2]
 for q=3,Z-1 do
 bs[q]=ARGV[q]+0
@@ -600,9 +600,9 @@ cf,bv,cA,bq=1,1,1,1
 else
 bv,bq=ARGV[Z]+0,0
 for bG=1,bv+1 do
-local cM=ARGV[Z+1]+0
+local cN=ARGV[Z+1]+0
 Z=Z+1
-for df=1,cM do
+for df=1,cN do
 bq=bq+1
 ce[bq],ca[bq]=ARGV[Z+1]+0,ARGV[Z+2]+0
 Z=Z+2
@@ -611,7 +611,7 @@ co[bv+df]=bq
 end
 end
 if bG>bv then
-cA=bv+cM
+cA=bv+cN
 else
 co[bG]=bq
 end
@@ -705,7 +705,7 @@ aP[ar]={H or false,V or false,K,N,i,m,k,g}
 else
 aP[ar]={bm,bI}
 end
-cR[ar]=D
+cS[ar]=D
 end
 end
 if j and not cB then
@@ -743,11 +743,11 @@ k,g=a[7],a[8]
 else
 bH,bm,bI=bl[A],aP[ar][1],aP[ar][2]
 end
-D=cR[ar]
+D=cS[ar]
 end
 be=be+1
 local y=-1
-if ck and cW and l>0 then
+if ck and cX and l>0 then
 n=nil
 if A==bE then
 ${counter_charge}
@@ -818,7 +818,7 @@ end
 local function ci(c,i)
 return math.max(0,math.min(2*c.c,4294967295)-i)
 end
-local function cJ()
+local function cK()
 local bS={}
 function bS.load(b,c)
 local f,g,j,B=c.window_us,nil,nil,nil
@@ -896,7 +896,7 @@ return e-n
 end
 return bS
 end
-local function cI()
+local function cJ()
 local bM={}
 function bM.load(b,c)
 local e,f,g,j,I=c.c,c.window_us,nil,nil,nil
@@ -948,7 +948,7 @@ return e-n
 end
 return bM
 end
-local function cK()
+local function cL()
 local aS={}
 function aS.load(b,c)
 local f,ae,g,j,I=c.window_us,c.buckets,nil,nil,nil
@@ -1004,7 +1004,7 @@ return e-n
 end
 return aS
 end
-local function cH()
+local function cI()
 local bL={}
 function bL.load(b,c)
 local e,af,f,g,j=c.c,c.limit_text,c.refill_per_second,nil,nil
@@ -1018,8 +1018,8 @@ end
 c.aH=2000000*ceil(e/f)
 return{b=b,s=s,g=g,O=O,ba=ba}
 end
-function bL.charge_beyond(c,a,cL)
-local b,g,O,s=a.b,a.g,a.O,a.s+cL*1000000
+function bL.charge_beyond(c,a,cM)
+local b,g,O,s=a.b,a.g,a.O,a.s+cM*1000000
 local e,af,f,U,am=c.c,c.limit_text,c.refill_per_second
 local ac,B,X
 if e==0 then
@@ -1038,8 +1038,8 @@ function bL.refund(c,a,e,y,cl)
 if a.ba or(y and d-y>=c.aH)then
 return 0
 end
-local cP=math.max(0,d-cl)*c.refill_per_second
-local G=math.min(math.max(0,e-ceil(cP/1000000))*1000000,a.s)
+local cQ=math.max(0,d-cl)*c.refill_per_second
+local G=math.min(math.max(0,e-ceil(cQ/1000000))*1000000,a.s)
 if G>0 then
 local b,g,O,s=a.b,a.g,a.O,a.s-G
 local e,af,f,U,am=c.c,c.limit_text,c.refill_per_second
@@ -1058,8 +1058,8 @@ local function bd()
 Z=Z+1
 return tonumber(ARGV[Z])
 end
-local function cO()
-local bU,bl,bR={cJ,cI,cK,cH},{},{}
+local function cP()
+local bU,bl,bR={cK,cJ,cL,cI},{},{}
 for q=1,bd()do
 local A,e,ah,ae=bd(),bd(),bd(),bd()
 bl[A]=bl[A]or(bU[A]or cr[A])()
@@ -1076,18 +1076,18 @@ end
 return bR
 end`
 
-const new_life = `local bu,bE,cV=1,2,3
-local function cQ(b)
+const new_life = `local bu,bE,cW=1,2,3
+local function cR(b)
 return T(redis.call('HMGET',b,'reset')[1])or 0
 end
 local function dk(c,b,y)
-local db=c.A==bu or c.aS.bW
-return not db and y and y<=cQ(b)
+local dc=c.A==bu or c.aS.bW
+return not dc and y and y<=cR(b)
 end
 local function dh(c)
 if c.A==bE then
 return'start','0','current','0','previous','0'
-elseif c.A==cV then
+elseif c.A==cW then
 return'start','0','counts','0'
 end
 return'tokens',c.limit_text,'lastRefill','0','capacity',c.limit_text
@@ -1098,7 +1098,7 @@ return c.aS.bW(c,a)
 end
 local cF=math.max(0,a.g-d)
 if c.A~=bu then
-local dg=math.max(a.g,cQ(b))
+local dg=math.max(a.g,cR(b))
 redis.call('DEL',b)
 redis.call('HSET',b,'reset',R(dg),dh(c))
 az(b,cF+(c.aH or 2*c.window_us))
@@ -1114,7 +1114,7 @@ end`
 export const scripts = {
   changes: {
     sha: '98a834b1d25a87e1950fc360d68ef21577f32b17',
-    functionName: 'headgate_39e935cf_changes',
+    functionName: 'headgate_edab3513_changes',
     text: `${timed}
 if ARGV[2]~=''then
 redis.call('LPUSH',KEYS[1],string.format('%.0f ',math.floor(d/1000))..ARGV[2])
@@ -1124,31 +1124,31 @@ end
 return redis.call('LRANGE',KEYS[1],0,-1)`,
   },
   control: {
-    sha: '86721a39ad69985c2b4ec9e1b40bdc7bf62a008f',
-    functionName: 'headgate_39e935cf_control',
+    sha: 'bce71ac0e1ae273d6792cd90aa07de7b5cf32466',
+    functionName: 'headgate_edab3513_control',
     text: `for bQ=1,#ARGV,2 do
 redis.call('HSET',KEYS[1],ARGV[bQ],ARGV[bQ+1])
 end
 local h={'enabled','multiplier'}
-local ds=redis.call('HMGET',KEYS[1],h[1],h[2])
+local dt=redis.call('HMGET',KEYS[1],h[1],h[2])
 local al={}
-for bQ,dt in ipairs(h)do
-if ds[bQ]then
-al[#al+1]=dt
-al[#al+1]=ds[bQ]
+for bQ,du in ipairs(h)do
+if dt[bQ]then
+al[#al+1]=du
+al[#al+1]=dt[bQ]
 end
 end
 return al`,
   },
   decide: {
-    sha: 'f8809c7043fab5f2896fc3ca7a499f56774e17e9',
-    functionName: 'headgate_39e935cf_decide',
-    text: `local cW=true
+    sha: 'b96ef5abb952219dd613f92780ddfe0ab07327e5',
+    functionName: 'headgate_edab3513_decide',
+    text: `local cX=true
 ${questions}`,
   },
   decide_bucket: {
     sha: '3cdece962f3d81c564370bdd18d5b376c4458c54',
-    functionName: 'headgate_39e935cf_decide_bucket',
+    functionName: 'headgate_edab3513_decide_bucket',
     text: `${fields}
 local af,bg=ARGV[1],ARGV[4]
 local e,f,l=af+0,ARGV[2]+0,(ARGV[3]or 1)+0
@@ -1184,8 +1184,8 @@ end
 return al`,
   },
   decide_counter: {
-    sha: '7fd282382fcde7b0ef6c494019829d9123cf2e59',
-    functionName: 'headgate_39e935cf_decide_counter',
+    sha: '288979b2f1dc7da61d17f297094972112ff82932',
+    functionName: 'headgate_edab3513_decide_counter',
     text: `${fields}
 local af,bg=ARGV[1],ARGV[4]
 local e,f,l=af+0,ARGV[2]+0,(ARGV[3]or 1)+0
@@ -1222,7 +1222,7 @@ return al`,
   },
   decide_log: {
     sha: '7e7fda97408e5e948d440fe535997f29392d2dcb',
-    functionName: 'headgate_39e935cf_decide_log',
+    functionName: 'headgate_edab3513_decide_log',
     text: `${fields}
 local af,bg=ARGV[1],ARGV[4]
 local e,f,l=af+0,ARGV[2]+0,(ARGV[3]or 1)+0
@@ -1258,71 +1258,86 @@ end
 return al`,
   },
   heartbeat: {
-    sha: '76074c4b6d4ba2aaa50c1e0f8a5faea20097c3aa',
-    functionName: 'headgate_39e935cf_heartbeat',
+    sha: 'a063564a6a00741cc279e6271dc88904f6b7a8ec',
+    functionName: 'headgate_edab3513_heartbeat',
     text: `${timed}
 local aH=tonumber(ARGV[3])
-local dp=tonumber(ARGV[4])
-local dq=ARGV[5]
+local dq=tonumber(ARGV[4])
+local dr=ARGV[5]
 local aO=redis.call('ZSCORE',KEYS[1],ARGV[2])
 redis.call('ZADD',KEYS[1],d,ARGV[2])
-redis.call('ZREMRANGEBYSCORE',KEYS[1],'-inf',d-dp)
+redis.call('ZREMRANGEBYSCORE',KEYS[1],'-inf',d-dq)
 redis.call('ZREMRANGEBYSCORE',KEYS[1],d+aH,'+inf')
-az(KEYS[1],dp)
+az(KEYS[1],dq)
 local function cE(av,aN)
-if dq==''then return redis.call('ZCOUNT',KEYS[1],av,aN)end
-local dd=0
+if dr==''then return redis.call('ZCOUNT',KEYS[1],av,aN)end
+local de=0
 for bK,aV in ipairs(redis.call('ZRANGEBYSCORE',KEYS[1],av,aN))do
-local dr=string.find(aV,'/',1,true)
-if not dr or string.sub(aV,1,dr-1)==dq then dd=dd+1 end
+local ds=string.find(aV,'/',1,true)
+if not ds or string.sub(aV,1,ds-1)==dr then de=de+1 end
 end
-return dd
+return de
 end
 local K=cE(d-aH,'+inf')
-local dv=cE('-inf','('..string.format('%.0f',d-aH))
-return{K,string.format('%.0f',d),aO or'',K+dv,redis.call('ZCARD',KEYS[1])}`,
+local dw=cE('-inf','('..string.format('%.0f',d-aH))
+return{K,string.format('%.0f',d),aO or'',K+dw,redis.call('ZCARD',KEYS[1])}`,
+  },
+  history: {
+    sha: '0e68ad4d45bc57c3259e146cf48e35579cc74feb',
+    functionName: 'headgate_edab3513_history',
+    text: `if ARGV[1]==''then
+return redis.call('HGETALL',KEYS[1])
+end
+local cH=redis.call('HMGET',KEYS[1],ARGV[1])[1]or'0 0 '
+local k,dy=string.match(cH,'^(%d+) (%d+) ')
+local dm=tonumber(ARGV[2])-(tonumber(k)or 0)
+if dm>0 or(dm==0 and tonumber(ARGV[3])>(tonumber(dy)or 0))then
+redis.call('HSET',KEYS[1],ARGV[1],ARGV[2]..' '..ARGV[3]..' '..ARGV[4])
+redis.call('PEXPIRE',KEYS[1],ARGV[5])
+end
+return{}`,
   },
   overrides: {
-    sha: '758c9ff5069004d04c579f1190161dc35e8982cb',
-    functionName: 'headgate_39e935cf_overrides',
+    sha: 'e364ce3abb83e3d8352d7e7739e5eb572b1cb523',
+    functionName: 'headgate_edab3513_overrides',
     text: `${timed}
-local dm=d
-local d=math.floor(dm/1000)
+local dn=d
+local d=math.floor(dn/1000)
 local b=KEYS[1]
-local cS='#revision'
-local cX='#next-end'
+local cT='#revision'
+local cY='#next-end'
 if ARGV[3]=='read'and ARGV[2]~=''then
-local de=redis.call('HMGET',b,cS,cX)
-if de[1]==ARGV[2]and d<(tonumber(de[2]or'0')or 0)then
-return{d,de[1],0,'same'}
+local cH=redis.call('HMGET',b,cT,cY)
+if cH[1]==ARGV[2]and d<(tonumber(cH[2]or'0')or 0)then
+return{d,cH[1],0,'same'}
 end
 end
 local ab=redis.call('HGETALL',b)
 local aP={}
 local cE=0
 local ct=''
-local cU=0
-local cZ=false
-local da=math.huge
+local cV=0
+local da=false
+local db=math.huge
 local ax=d
 local function dl(cu,bD,as)
 aP[#aP+1]=cu
 aP[#aP+1]=bD
-da=math.min(da,as)
+db=math.min(db,as)
 ax=math.max(ax,as)
 end
 for bQ=1,#ab,2 do
 local cu=ab[bQ]
-if cu==cS then
+if cu==cT then
 ct=ab[bQ+1]
-elseif cu~=cX then
+elseif cu~=cY then
 local as=tonumber(string.match(ab[bQ+1],'^%d+ (%d+) ')or'0')
 if as>8.64e15 then as=0 end
-if cu==ARGV[4]and as>d then cU=1 end
-local dw=cu==ARGV[4]and ARGV[3]=='remove'
-if as<=d or dw then
+if cu==ARGV[4]and as>d then cV=1 end
+local dx=cu==ARGV[4]and ARGV[3]=='remove'
+if as<=d or dx then
 redis.call('HDEL',b,cu)
-cZ=true
+da=true
 elseif not(cu==ARGV[4]and ARGV[3]=='put')then
 dl(cu,ab[bQ+1],as)
 cE=cE+1
@@ -1335,16 +1350,16 @@ local as=d+tonumber(ARGV[6])
 local bD=string.format('%.0f %.0f ',d,as)..ARGV[5]
 redis.call('HSET',b,ARGV[4],bD)
 dl(ARGV[4],bD,as)
-cZ=true
+da=true
 end
-if cZ or ARGV[3]=='remove'then
-ct=string.format('%.0f',math.max(dm,(tonumber(ct)or 0)+1))
+if da or ARGV[3]=='remove'then
+ct=string.format('%.0f',math.max(dn,(tonumber(ct)or 0)+1))
 if#aP>0 then
-redis.call('HSET',b,cS,ct,cX,string.format('%.0f',da))
+redis.call('HSET',b,cT,ct,cY,string.format('%.0f',db))
 az(b,(ax-d)*1000)
 elseif ARGV[3]=='remove'then
 redis.call('DEL',b)
-redis.call('HSET',b,cS,ct)
+redis.call('HSET',b,cT,ct)
 az(b,31*86400*1000000)
 else
 redis.call('DEL',b)
@@ -1352,28 +1367,28 @@ ct=''
 end
 end
 if dj then
-return{d,'full',cU}
+return{d,'full',cV}
 end
 if ARGV[2]~=''and ct==ARGV[2]then
-return{d,ct,cU,'same'}
+return{d,ct,cV,'same'}
 end
-local al={d,ct,cU}
+local al={d,ct,cV}
 for bQ=1,#aP do al[#al+1]=aP[bQ]end
 return al`,
   },
   peek: {
-    sha: 'a52f573c21b25293e31663ee92aeb39641266390',
-    functionName: 'headgate_39e935cf_peek',
-    text: `local cW=false
+    sha: 'e939dfe6525e171f3dc3c151b9b234d306d8b85a',
+    functionName: 'headgate_edab3513_peek',
+    text: `local cX=false
 ${questions}`,
   },
   refund: {
-    sha: '510e5d4e839ce8c1c35cc3196d3f5595d3209c86',
-    functionName: 'headgate_39e935cf_refund',
+    sha: 'c970fd57e36dde289e2d6ccaa4ba31421c182125',
+    functionName: 'headgate_edab3513_refund',
     text: `${timed}
 ${checks}
 ${new_life}
-local bR=cO()
+local bR=cP()
 local al={}
 for q,b in ipairs(KEYS)do
 local c,e,y,cl=bR[bd()],bd(),bd(),bd()
@@ -1398,11 +1413,11 @@ end
 return al`,
   },
   renew: {
-    sha: '156d75efaf71e09f8754d75b25c6ab5229a6380c',
-    functionName: 'headgate_39e935cf_renew',
+    sha: '45e7da8029be2444d0c9a62c3b15e14159925cae',
+    functionName: 'headgate_edab3513_renew',
     text: `${timed}
 ${checks}
-local bR=cO()
+local bR=cP()
 local al={}
 for q,b in ipairs(KEYS)do
 local c,e,o=bR[bd()],bd(),bd()
@@ -1412,51 +1427,51 @@ end
 return al`,
   },
   reset: {
-    sha: 'ea6445ff7c07d16111b51ec0add7f327c843d057',
-    functionName: 'headgate_39e935cf_reset',
+    sha: '30b6dd236e30a31d1db66e28aef6f2edf52a15ee',
+    functionName: 'headgate_edab3513_reset',
     text: `${timed}
 ${checks}
 ${new_life}
-local bR=cO()
-local dc=0
+local bR=cP()
+local dd=0
 for bK,b in ipairs(KEYS)do
 local c=bR[bd()]
 local a=c.aS.load(b,c)
 if a and redis.call('EXISTS',b)==1 then
 bW(c,b,a)
-dc=dc+1
+dd=dd+1
 end
 end
-return dc`,
+return dd`,
   },
   statistics: {
-    sha: 'cb869d40792510ce114963bca217d42c309a8918',
-    functionName: 'headgate_39e935cf_statistics',
+    sha: '88102d474e60757be74c24fc3bf88ff4bdccf5c5',
+    functionName: 'headgate_edab3513_statistics',
     text: `${timed}
 local aH=tonumber(ARGV[4])
-local cT=ARGV[2]
-local dn=R(math.max(0,math.floor((d-tonumber(ARGV[5]))/1000)))
+local cU=ARGV[2]
+local dp=R(math.max(0,math.floor((d-tonumber(ARGV[5]))/1000)))
 local aw=redis.call('ZRANGEBYSCORE',KEYS[1],'-inf',d-aH)
 for bK,aV in ipairs(aw)do redis.call('HDEL',KEYS[2],aV)end
 if#aw>0 then redis.call('ZREMRANGEBYSCORE',KEYS[1],'-inf',d-aH)end
-if cT==''then
-local di,cY={},ARGV[8]
-if cY~='none'then
-local av=cY==''and dn or'('..cY
+if cU==''then
+local di,cZ={},ARGV[8]
+if cZ~='none'then
+local av=cZ==''and dp or'('..cZ
 di=redis.call('XRANGE',KEYS[3],av,'+','COUNT',ARGV[9])
 end
 return{R(d),redis.call('HGETALL',KEYS[2]),di}
 end
-local du=redis.call('ZSCORE',KEYS[1],cT)
-if du or redis.call('ZCARD',KEYS[1])<tonumber(ARGV[6])then
-redis.call('ZADD',KEYS[1],d,cT)
-redis.call('HSET',KEYS[2],cT,ARGV[3])
+local dv=redis.call('ZSCORE',KEYS[1],cU)
+if dv or redis.call('ZCARD',KEYS[1])<tonumber(ARGV[6])then
+redis.call('ZADD',KEYS[1],d,cU)
+redis.call('HSET',KEYS[2],cU,ARGV[3])
 az(KEYS[1],aH)
 az(KEYS[2],aH)
 end
 for bQ=8,#ARGV do redis.call('XADD',KEYS[3],'MAXLEN',ARGV[7],'*','denial',ARGV[bQ])end
 if#ARGV>=8 then
-redis.call('XTRIM',KEYS[3],'MINID',dn)
+redis.call('XTRIM',KEYS[3],'MINID',dp)
 az(KEYS[3],tonumber(ARGV[5]))
 end
 return{R(d)}`,
