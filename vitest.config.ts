@@ -41,8 +41,6 @@ export default defineConfig({
           name: 'faults',
           include: FAULTS,
           exclude: TIMED,
-          // Once more where a busy machine was later than the fault allows; what is wrong fails twice.
-          retry: 1,
           maxWorkers: 2,
           sequence: { groupOrder: 1 },
         },
@@ -52,7 +50,6 @@ export default defineConfig({
         test: {
           name: 'timed-faults',
           include: TIMED,
-          retry: 1,
           maxWorkers: 1,
           sequence: { groupOrder: 2 },
         },

@@ -9,7 +9,7 @@ const file = fileURLToPath(new URL('headgate.yaml', import.meta.url))
 /** A service whose every request is decided by the policy file, as it is at that moment. */
 export async function createApp(configFile = file) {
   const watched = await watchConfig(configFile, {
-    onConfig: config => limiter.reloadInBackground(config),
+    onConfig: config => limiter.reload(config),
     onError: error => console.error(`the last good policy file stays: ${error.message}`),
   })
   const limiter = createLimiter({ config: watched.config })

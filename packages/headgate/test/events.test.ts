@@ -109,7 +109,7 @@ describe('a limiter', () => {
     })
     await ruled.overrides.read()
     await ruled.overrides.remove({ subject: 'user:vip' })
-    ruled.reload(config)
+    await ruled.reload(config)
     await ruled.close()
     expect(events).toMatchObject([
       { type: 'decision', rule: 'all', policy: 'api' },

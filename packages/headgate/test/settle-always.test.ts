@@ -107,7 +107,7 @@ describe.each(Object.keys(STORES))('an admitted reservation settles: %s', name =
       const refunded = await ruled.reserve('user:1', { policy: 'tokens', cost: 30 })
       expect(await ruled.refund(refunded.decision, 10)).toBe(10)
       await refunded.settle(5)
-      ruled.reload(config({}))
+      await ruled.reload(config({}))
       expect((await ruled.peek('user:1', { policy: 'tokens' })).remaining).toBe(1_000 - 100 - 7 - 20 - 5)
       await ruled.close()
     },
@@ -140,7 +140,7 @@ describe.each(Object.keys(STORES))('an admitted reservation settles: %s', name =
       const more = await ruled.reserve('user:1', { policy: 'tokens', cost: 100 })
       const less = await ruled.reserve('user:1', { policy: 'tokens', cost: 100 })
       const none = await ruled.reserve('user:1', { policy: 'tokens', cost: 0 })
-      ruled.reload(config({ mode: 'enforce' }, 900))
+      await ruled.reload(config({ mode: 'enforce' }, 900))
       await more.settle(150)
       await less.settle(50)
       await none.settle(7)

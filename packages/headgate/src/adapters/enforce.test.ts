@@ -495,7 +495,7 @@ describe('a limiter without a subject option', () => {
     const { limiter: ruled, whoAsks } = setUpGate()
     expect(await whoAsks(withKey)).toEqual([['apikey:pro-key-456', 'ip:192.0.2.1'], 'pro'])
     expect(await whoAsks(forwarded)).toEqual(['ip:192.0.2.9', 'anonymous'])
-    ruled.reload(fileOf({}))
+    await ruled.reload(fileOf({}))
     expect(await whoAsks(withKey)).toEqual(['ip:192.0.2.1', 'anonymous'])
     expect(await whoAsks(forwarded)).toEqual(['ip:10.0.0.1', 'anonymous'])
   })
@@ -508,7 +508,7 @@ describe('a limiter without a subject option', () => {
     expect(await whoAsks(withKey, { trustedProxies: [] })).toEqual(['ip:192.0.2.1', 'anonymous'])
   })
 
-  it('a file that verifies tokens is rejected without identifyByConfig, at the start and at a reload', () => {
+  it('a file that verifies tokens is rejected without identifyByConfig, at the start and at a reload', async () => {
     const jwt = { secretFile: '/no/such/file', algorithms: ['HS256'], issuer: 'i', audience: 'a' }
     const broken = fileOf({ identify: [{ jwt }] })
     const rejected = /^identify: expected identifyByConfig\(config\)/
@@ -516,11 +516,11 @@ describe('a limiter without a subject option', () => {
     expect(() => enforceWith({ limiter: ruled })).toThrow(rejected)
     expect(() => enforceWith({ limiter: ruled, trustedProxies: ['10.0.0.0/8'] })).toThrow(rejected)
     enforceWith({ limiter: ruled, subject: 'user:1' })
-    ruled.reload(file)
-    ruled.reload(broken)
-    ruled.reload(file)
+    await ruled.reload(file)
+    await ruled.reload(broken)
+    await ruled.reload(file)
     enforceWith({ limiter: ruled })
-    expect(() => ruled.reload(broken)).toThrow(rejected)
+    await expect(ruled.reload(broken)).rejects.toThrow(rejected)
   })
 })
 

@@ -135,30 +135,18 @@ export class InForce {
     return { levels, otherRules: new Map() }
   }
 
-  reload(config: Config): void {
-    const { steps, finish } = this.#beginReload(config)
-    finish(runAtOnce(steps))
-  }
-
-  async reloadInBackground(config: Config): Promise<void> {
-    const { steps, finish } = this.#beginReload(config)
-    finish(await runInSlices(steps))
-  }
-
-  /** Returns the steps that prepare a file, and a function that puts it in force unless a later one already is. */
-  #beginReload(config: Config) {
+  async reload(config: Config): Promise<void> {
     const { store, onReload } = this.#options
     rejectReload(config, this.#options.written as Config, store)
     const rules = rulesOf(config)
     const reload = ++this.#reloadsBegun
     const nameSubject = this.#namerFor(config.secretTypes)
-    const finish = (compiled: CompiledConfig): void => {
-      if (reload < this.#reloadInForce) return
-      this.#reloadInForce = reload
-      this.#now = this.#withFile(rules, compiled, nameSubject, this.#now.active)
-      onReload(config)
-    }
-    return { steps: compile(rules, config, nameSubject), finish }
+    const compiled = await runInSlices(compile(rules, config, nameSubject))
+    // A reload that began later is in force already.
+    if (reload < this.#reloadInForce) return
+    this.#reloadInForce = reload
+    this.#now = this.#withFile(rules, compiled, nameSubject, this.#now.active)
+    onReload(config)
   }
 
   #withFile(

@@ -214,14 +214,12 @@ export interface RuleLimiter<PolicyName extends string = string, TierName extend
   readonly identify: Identify
   /** Returns the client's address by `trustedProxies` of the file in force, as the subject that is charged. */
   addressOf(request: HttpRequest): SubjectInput
-  /** Puts another policy file in force, synchronously and as a whole. Usage is kept. */
-  reload(config: Config): void
   /**
-   * Does the same without blocking requests, however large the file: it is prepared a millisecond at a time, then
-   * put in force as a whole. Rejects where `reload` throws, and then changes nothing. The reload that began last
-   * wins.
+   * Puts another policy file in force as a whole, and keeps what was used. It is prepared a millisecond at a time, so
+   * that requests do not wait, however large it is. Rejects a file that cannot be used, and then changes nothing. If
+   * several reloads overlap, the one that began last wins.
    */
-  reloadInBackground(config: Config): Promise<void>
+  reload(config: Config): Promise<void>
 }
 
 /**
@@ -509,14 +507,9 @@ class PolicyLimiter implements RuleLimiter {
     return this.#callers.identify
   }
 
-  reload(config: Config): void {
+  async reload(config: Config): Promise<void> {
     this.#rejectReload(config)
-    this.#inForce.reload(config)
-  }
-
-  async reloadInBackground(config: Config): Promise<void> {
-    this.#rejectReload(config)
-    await this.#inForce.reloadInBackground(config)
+    await this.#inForce.reload(config)
   }
 
   ready(): Promise<void> {

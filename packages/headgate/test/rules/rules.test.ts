@@ -646,9 +646,9 @@ describe.each(Object.entries(STORES))('on %s', (_, storeOn) => {
     it('a reload keeps what subjects have used, up and down', async () => {
       const { limiter } = await setUp(API)
       await admitted(limiter, 3)
-      limiter.reload(configOf({ ...API, policies: { api: perMinute(5) } }))
+      await limiter.reload(configOf({ ...API, policies: { api: perMinute(5) } }))
       expect(await admitted(limiter, 4)).toBe(2)
-      limiter.reload(configOf({ ...API, policies: { api: perMinute(2) } }))
+      await limiter.reload(configOf({ ...API, policies: { api: perMinute(2) } }))
       expect(await limiter.request({ subject: 'user:42' })).toMatchObject({
         allowed: false,
         limit: 2,
@@ -659,9 +659,9 @@ describe.each(Object.entries(STORES))('on %s', (_, storeOn) => {
 
     it('a reload rejects an invalid configuration, and keeps the last one', async () => {
       const { limiter } = await setUp(API)
-      expect(() => limiter.reload(undefined as never)).toThrow(/^config: expected what loadConfig/)
+      await expect(limiter.reload(undefined as never)).rejects.toThrow(/^config: expected what loadConfig/)
       const broken = configOf({ ...API, policies: { 'no name': perMinute(1) } })
-      expect(() => limiter.reload(broken)).toThrow(/^policies: expected names/)
+      await expect(limiter.reload(broken)).rejects.toThrow(/^policies: expected names/)
       await limiter.control.set({ multiplier: 2 })
       expect(await admitted(limiter, 8)).toBe(6)
       expect(limiter.counts().reloads).toBe(0)
@@ -673,19 +673,21 @@ describe.each(Object.entries(STORES))('on %s', (_, storeOn) => {
       ['tenant', {}, { tenant: 'blue' }, '""'],
     ])('a reload rejects another %s, and says what to do', async (field, before, after, started) => {
       const { limiter } = await setUp({ ...API, ...before })
-      expect(() => limiter.reload(configOf({ ...API, ...after, policies: { api: perMinute(9) } }))).toThrow(
+      await expect(
+        limiter.reload(configOf({ ...API, ...after, policies: { api: perMinute(9) } })),
+      ).rejects.toThrow(
         `config ${field}: expected ${started} as when the process started, or a restart; got `,
       )
       expect(await admitted(limiter, 4)).toBe(3)
-      limiter.reload(configOf({ ...API, ...before }))
-      limiter.reload(configOf({ ...API, prefix: 'ratelimit' }))
+      await limiter.reload(configOf({ ...API, ...before }))
+      await limiter.reload(configOf({ ...API, prefix: 'ratelimit' }))
       expect(limiter.counts().reloads).toBe(2)
     })
 
     it('a reload keeps control and overrides', async () => {
       const { limiter } = await setUp(API)
       await limiter.control.set({ multiplier: 2 })
-      limiter.reload(configOf(API))
+      await limiter.reload(configOf(API))
       expect(await admitted(limiter, 8)).toBe(6)
     })
   })

@@ -69,11 +69,11 @@ describe('a policy file', () => {
     expect(level?.subject).toMatch(/^license:~[0-9a-f]{32}$/)
   })
 
-  it('a policy file may name a secret type later: a reload takes it up', () => {
+  it('a policy file may name a secret type later: a reload takes it up', async () => {
     const ruled = createLimiter({ config: { ...config, secretTypes: [] }, subject: { secret: 's' } })
     cleanUps.push(() => ruled.close())
     expect(chargedTo(ruled, `license:${CANARY}`)?.subject).toBe(`license:${CANARY}`)
-    ruled.reload(config)
+    await ruled.reload(config)
     expect(chargedTo(ruled, `license:${CANARY}`)?.subject).not.toContain(CANARY)
   })
 

@@ -162,7 +162,7 @@ export async function startFront({ limiter, statistics }: Deciding, options: Fro
         // The last step that can fail comes before the first visible one: all or nothing.
         const before = serving
         const next = createServing(changed, { upstream, before, ...trusting })
-        await limiter.reloadInBackground(changed)
+        await limiter.reload(changed)
         serving = next
         closeUnused(before, next)
       },

@@ -65,7 +65,7 @@ export function frontOfWorkers(count: number): (deciding: Deciding, options: Fro
       workers: () => ({ ready: workers.ready().length, wanted: count }),
       async apply(changed) {
         const next = identifyByConfig(changed)
-        await limiter.reloadInBackground(changed)
+        await limiter.reload(changed)
         identify = next
       },
       async stop(now) {

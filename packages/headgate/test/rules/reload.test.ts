@@ -53,7 +53,7 @@ it('a large file is made ready in slices, and is in force as a whole at the end'
   const set = vi.spyOn(Map.prototype, 'set')
   const most = await mostInOneTurn(
     set,
-    () => limiter.reloadInBackground(file),
+    () => limiter.reload(file),
     () => seen.add(limiter.explain({ subject: 'user:1', path: '/things9999/1' }).levels[0]?.rule ?? ''),
   )
   expect(set.mock.calls.length).toBeGreaterThan(20_000)
@@ -66,25 +66,24 @@ it('a large file is made ready in slices, and is in force as a whole at the end'
 
 it('the reload that began last wins, whichever is ready first', async () => {
   const limiter = createLimiter({ config: fileOf(1, 5) })
-  const large = limiter.reloadInBackground(fileOf(2_000, 6))
-  await limiter.reloadInBackground(fileOf(1, 7))
+  const large = limiter.reload(fileOf(2_000, 6))
+  await limiter.reload(fileOf(1, 7))
   await large
   expect(limitOf(limiter)).toEqual(['sliding-window-log 7 in 1m'])
-  const earlier = limiter.reloadInBackground(fileOf(2_000, 8))
-  limiter.reload(fileOf(1, 9))
-  await earlier
+  const earlier = limiter.reload(fileOf(2_000, 8))
+  await Promise.all([earlier, limiter.reload(fileOf(1, 9))])
   expect(limitOf(limiter)).toEqual(['sliding-window-log 9 in 1m'])
 })
 
 it('a reload that fails changes nothing, and leaves the one before it to go on', async () => {
   const limiter = createLimiter({ config: fileOf(1, 5) })
-  const sound = limiter.reloadInBackground(fileOf(2_000, 6))
+  const sound = limiter.reload(fileOf(2_000, 6))
   const moved = { ...fileOf(1, 7), tenant: 'other' }
   const unsound = { ...fileOf(2_000, 8), policies: { api: { limits: [] } } }
-  await expect(limiter.reloadInBackground(moved)).rejects.toMatchObject({
+  await expect(limiter.reload(moved)).rejects.toMatchObject({
     code: 'ERR_HEADGATE_INVALID_OPTION',
   })
-  await expect(limiter.reloadInBackground(unsound)).rejects.toMatchObject({
+  await expect(limiter.reload(unsound)).rejects.toMatchObject({
     code: 'ERR_HEADGATE_INVALID_POLICY',
   })
   await sound
