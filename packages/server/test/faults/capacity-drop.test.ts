@@ -4,6 +4,7 @@ import { slidingWindowLog } from 'headgate'
 import { defineConfig } from 'headgate/config'
 import { Agent, request } from 'undici'
 import { afterAll, expect, it } from 'vitest'
+import { onTime } from '../../../headgate/test/support/on-time.ts'
 import { type QueueingServer, startQueueingServer } from '../support/queueing-server.js'
 import { startGateway, type TestGateway } from '../support/test-gateway.js'
 
@@ -55,7 +56,13 @@ function between({ usefulAtMs }: Line, fromMs: number, toMs: number): number {
   return usefulAtMs.filter(atMs => atMs >= fromMs && atMs < toMs).length
 }
 
-it('capacity drops to a tenth and comes back: at least 80 % of the best fixed limit’s answers, and a full recovery', async () => {
+it(
+  'capacity drops to a tenth and comes back: at least 80 % of the best fixed limit’s answers, and a full recovery',
+  () => onTime(dropCapacity),
+  240_000,
+)
+
+async function dropCapacity(): Promise<void> {
   const fixed = LONG ? [1, 2, 5, 10, 15, 30, 100] : [10, 15]
   const lines = await Promise.all([
     startLine('adaptive', { floor: 2, ceiling: 500 }),
@@ -95,4 +102,4 @@ it('capacity drops to a tenth and comes back: at least 80 % of the best fixed li
       upstream.close()
     }
   }
-})
+}
