@@ -42,6 +42,8 @@ it('--help lists the commands', async () => {
       control                      See and change the switches of a whole fleet.
       override                     Replace the numbers of a subject, a rule or both
                                    for a time.
+      why [options] <id>           Say why a request was denied, by the reference in
+                                   its body or its X-Request-Id.
       restore [options]            Write switches and overrides back to a Redis that
                                    has lost them.
       top [options]                Show who is denied most, once a second.
@@ -64,8 +66,8 @@ it('--help lists the commands', async () => {
                                    policy or tier.
       functions                    Manage Redis Functions, for stores that use them
                                    instead of scripts.
-      completion <shell>           Print a script that completes commands and flags
-                                   in your shell.
+      completion <shell>           Print a script that completes commands, flags and
+                                   their values in your shell.
       help [command]               print the help of a command
     "
   `)

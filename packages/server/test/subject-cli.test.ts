@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type RedisProcess, startRedis } from '../../headgate/test/support/redis-process.ts'
 import { sendCommand } from '../../headgate/test/support/resp.ts'
-import { type HeadgateProcess, serveHeadgate } from './support/headgate-process.js'
+import { type HeadgateProcess, runHeadgate, serveHeadgate } from './support/headgate-process.js'
 import { runInProcess } from './support/run-in-process.js'
 
 const folder = mkdtempSync(join(tmpdir(), 'headgate-subject-cli-'))
@@ -141,6 +141,17 @@ describe('headgate completion', () => {
     expect(complete('headgate', 'control', 'o')).toBe('on off')
     expect(complete('headgate', 'override', 'set', '--rea')).toBe('--reason')
     expect(complete('headgate', 'inspect', 'user:1', '--js')).toBe('--json')
+    expect(complete('headgate', 'serve', '--log-format', 'j')).toBe('json')
+    expect(complete('headgate', 'completion', 'f')).toBe('fish')
+  })
+
+  it('completion finds the names in the policy file of the folder', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'headgate-completion-'))
+    const text = 'tiers: { gold: { minute: 9 } }\ndefault: { tier: gold }\n'
+    writeFileSync(join(folder, 'headgate.yaml'), text)
+    const { code, stdout } = await runHeadgate(['completion', 'values', 'tier'], folder)
+    expect({ code, stdout }).toEqual({ code: 0, stdout: 'gold\n' })
+    rmSync(folder, { recursive: true })
   })
 
   it.each(['zsh', 'fish'])('completion knows %s', async shell => {

@@ -107,6 +107,27 @@ describe('two servers on one Redis', () => {
     expect(inspected.out).not.toContain('127.0.0.1')
   })
 
+  it('headgate why says which rule and limit denied a request, by its reference or its id, on either server', async () => {
+    const denied = await fetch(servers[0]?.gatewayUrl ?? '', { method: 'PUT' })
+    expect(denied.status).toBe(429)
+    const byReference = await runInProcess(['why', reference, '--server', at(1)])
+    expect(byReference).toMatchObject({
+      code: 0,
+      out: expect.stringMatching(/denied by tier\.\S+, rule default: /),
+    })
+    expect(byReference.out).not.toContain('127.0.0.1')
+    const [denial] = JSON.parse(
+      (await runInProcess(['why', reference, '--json', '--server', at(1)])).out,
+    ).denials
+    const byId = await runInProcess(['why', denial.requestId, '--server', at(1)])
+    expect(byId.out).toContain(reference)
+    expect(byId.out).toMatch(/^\d{4}-.*Z {2}(?:GET|PUT) \/\n/)
+    expect((await runInProcess(['why', 'no-such-request', '--server', at(0)])).code).toBe(1)
+    expect((await runInProcess(['why', reference, '--redis', `redis://127.0.0.1:${redis.port}`])).code).toBe(
+      3,
+    )
+  })
+
   it('headgate watch and headgate top read Redis itself, and are no process of the fleet', async () => {
     const place = ['--redis', `redis://127.0.0.1:${redis.port}`]
     const top = await runInProcess(['top', '--count', '1', ...place])

@@ -27,6 +27,7 @@ import { createTerminal, type Terminal } from './terminal.js'
 import { UsageError } from './usage-error.js'
 import { readVersion } from './version.js'
 import { addWatchCommands } from './watch-commands.js'
+import { addWhyCommand } from './why-command.js'
 
 /** The exit codes of commands, explained in `docs/reference/cli.md`. */
 const EXIT = { ok: 0, failure: 1, usage: 2, unavailable: 3, notHeadgate: 4, denied: 5 }
@@ -125,6 +126,7 @@ function buildProgram(terminal: Terminal): Command {
   addInitCommand(program, terminal)
   addControlCommand(program, terminal)
   addOverrideCommand(program, terminal)
+  addWhyCommand(program, terminal)
   addRestoreCommand(program, terminal)
   addWatchCommands(program, terminal)
   addDoctorCommand(program, terminal)

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import type { Config, RequestFacts, SubjectInput } from 'headgate'
+import type { Config, RequestFacts, RuleLimiter, SubjectInput } from 'headgate'
 import type { ConfigWarning } from 'headgate/config'
 import { mistakeAt, printable, type ReadOptions } from 'headgate/internal'
 import { inOptions } from './in-option.js'
@@ -15,6 +15,7 @@ interface ExplainFlags {
   readonly subject: readonly string[]
   readonly tier?: string
   readonly scope?: string
+  readonly json?: boolean
 }
 
 interface ValidateFlags {
@@ -55,10 +56,12 @@ export function addRulesCommands(program: Command, terminal: Terminal): void {
     .option('--subject <type:id...>', 'who is asking, from the most specific to the least', [SOMEBODY])
     .option('-t, --tier <name>', "the caller's tier, if a session or a key would name it")
     .option('--scope <name>', 'the scope, if the path does not give it')
+    .option('--json', 'print the answer as JSON')
     .allowExcessArguments(false)
-    .action(async (method: string, path: string, flags: ExplainFlags) =>
-      terminal.print(await explain(method, path, flags)),
-    )
+    .action(async (method: string, path: string, flags: ExplainFlags) => {
+      const explained = await explain(method, path, flags)
+      terminal.print(flags.json ? printable(JSON.stringify(explained)) : explained.text)
+    })
   program
     .command('schema')
     .description('Print the JSON Schema of a policy file, for editors.')
@@ -125,7 +128,11 @@ function count(number: number, one: string, many = `${one}s`): string {
   return `${number} ${number === 1 ? one : many}`
 }
 
-async function explain(method: string, path: string, flags: ExplainFlags): Promise<string> {
+async function explain(
+  method: string,
+  path: string,
+  flags: ExplainFlags,
+): Promise<ReturnType<RuleLimiter['explain']>> {
   if (method.startsWith('/'))
     throw new UsageError(mistakeAt('method', 'one such as GET, then the path', method))
   if (!path.startsWith('/')) throw new UsageError(mistakeAt('path', 'one that begins with /', path))
@@ -146,7 +153,7 @@ async function explain(method: string, path: string, flags: ExplainFlags): Promi
     ...(flags.scope !== undefined && { scope: flags.scope }),
   }
   try {
-    return limiter.explain(facts).text
+    return limiter.explain(facts)
   } catch (error) {
     throw inOptions(error)
   } finally {

@@ -5,7 +5,7 @@ import { printable } from 'headgate/internal'
 import type { Snapshot } from '../observe/snapshot.js'
 import { numberOf } from './number-options.js'
 import { at, type OperatorFlags, withOperatorClient } from './operator-command.js'
-import type { Terminal } from './terminal.js'
+import type { Line, Terminal } from './terminal.js'
 import { UsageError } from './usage-error.js'
 
 interface WatchFlags extends OperatorFlags {
@@ -13,6 +13,8 @@ interface WatchFlags extends OperatorFlags {
 }
 
 const EVERY_MS = 1_000
+/** The columns of `top` that are numbers. */
+const NUMBERS = [2, 3]
 const EXAMPLES = {
   top: `
 Examples:
@@ -27,27 +29,34 @@ Examples:
 
 /** Adds `headgate top` and `headgate watch`. */
 export function addWatchCommands(program: Command, terminal: Terminal): void {
-  const add = (name: 'top' | 'watch', description: string, words: (snapshot: Snapshot) => string) => {
+  const add = (
+    name: 'top' | 'watch',
+    description: string,
+    show: (snapshot: Snapshot, terminal: Terminal) => void,
+  ) => {
     at(program.command(name))
       .description(description)
       .option('-n, --count <number>', 'how many times, once a second (default: until Ctrl-C)')
       .addHelpText('after', EXAMPLES[name])
-      .action((flags: WatchFlags) => watch(flags, terminal, words))
+      .action((flags: WatchFlags) => watch(flags, terminal, show))
   }
-  add('top', 'Show who is denied most, once a second.', topWords)
-  add('watch', 'Show decisions, denials and latency, once a second.', watchWords)
+  add('top', 'Show who is denied most, once a second.', (snapshot, to) => to.redraw(topLines(snapshot)))
+  add('watch', 'Show decisions, denials and latency, once a second.', (snapshot, to) =>
+    to.print(watchWords(snapshot)),
+  )
 }
 
 async function watch(
   flags: WatchFlags,
   terminal: Terminal,
-  words: (snapshot: Snapshot) => string,
+  show: (snapshot: Snapshot, terminal: Terminal) => void,
 ): Promise<void> {
   const count = countOf(flags.count)
   await withOperatorClient(flags, terminal, async client => {
     for (let times = 1; ; times++) {
       const snapshot = await client.stats()
-      terminal.print(flags.json ? printable(JSON.stringify(snapshot)) : words(snapshot))
+      if (flags.json) terminal.print(printable(JSON.stringify(snapshot)))
+      else show(snapshot, terminal)
       if (times === count) return
       await wait(EVERY_MS)
     }
@@ -72,7 +81,7 @@ function watchWords({ atMs, now, store, scope }: Snapshot): string {
   const stats = [
     `${rate(allowedPerSecond)} allowed/s`,
     `${rate(deniedPerSecond)} denied/s`,
-    `${percent(denialRate)} rejected`,
+    `${percent(denialRate)} denied`,
     `p50 ${ms(overheadMs.p50)}`,
     `p99 ${ms(overheadMs.p99)}`,
     `${store.kind} ${store.state}`,
@@ -81,7 +90,7 @@ function watchWords({ atMs, now, store, scope }: Snapshot): string {
   return `${time}  ${stats.join('  ')}`
 }
 
-function topWords(snapshot: Snapshot): string {
+function topLines(snapshot: Snapshot): readonly Line[] {
   const { deniedCallers } = snapshot
   const rows = deniedCallers.map(
     ({ subject, reference, denied, deniedPerSecond, policy, tier, overridden }) => [
@@ -94,18 +103,28 @@ function topWords(snapshot: Snapshot): string {
       overridden ? 'overridden' : '',
     ],
   )
-  const head = ['SUBJECT', 'HANDLE', 'DENIED', 'PER SECOND', 'POLICY', 'TIER', '']
-  const table =
-    deniedCallers.length === 0 ? ['no caller was denied in the last five minutes'] : columns([head, ...rows])
-  return [watchWords(snapshot), ...table, ''].join('\n')
+  const first: Line = { text: watchWords(snapshot), style: 'bold' }
+  const last: Line = { text: '' }
+  if (deniedCallers.length === 0) {
+    return [first, { text: 'no caller was denied in the last five minutes' }, last]
+  }
+  const head = ['SUBJECT', 'REFERENCE', 'DENIED', 'PER SECOND', 'POLICY', 'TIER', '']
+  const [names = '', ...lines] = columns([head, ...rows])
+  const table = lines.map(
+    (text, row): Line =>
+      (deniedCallers[row]?.deniedPerSecond ?? 0) >= 0.1 ? { text, style: 'red' } : { text },
+  )
+  return [first, { text: names, style: 'dim' }, ...table, last]
 }
 
-/** Formats rows as lines, each column as wide as its widest cell. */
+/** Formats rows as lines, each column as wide as its widest cell, numbers to the right. */
 function columns(rows: readonly (readonly string[])[]): string[] {
   const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map(row => row[column]?.length ?? 0)))
   return rows.map(row =>
     row
-      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+      .map((cell, column) =>
+        NUMBERS.includes(column) ? cell.padStart(widths[column] ?? 0) : cell.padEnd(widths[column] ?? 0),
+      )
       .join('  ')
       .trimEnd(),
   )

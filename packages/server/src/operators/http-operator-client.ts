@@ -2,6 +2,7 @@ import type { Override } from 'headgate'
 import type { LostSettings, Mistake, OverrideEffect } from 'headgate/internal'
 import { isReference, shownName } from 'headgate/internal'
 import { API_HEADER } from '../admin/endpoint.js'
+import type { ShownDenial } from '../observe/denial-log.js'
 import type { OperatorClient } from './operator-client.js'
 import { NotHeadgateError, RejectedError, UnavailableError } from './operator-errors.js'
 
@@ -71,6 +72,10 @@ export function httpOperatorClient(url: string, token: string | null): OperatorC
       await call('POST', '/v1/reset', { subject, ...ask })
     },
     rejected: reference => call('GET', `/v1/subjects/${reference}`),
+    async denials(by) {
+      const query = new URLSearchParams({ ...by, limit: '10' })
+      return (await call<{ denials: ShownDenial[] }>('GET', `/v1/denials?${query}`)).denials
+    },
     stats: () => call('GET', '/v1/stats'),
     close: async () => {},
   }

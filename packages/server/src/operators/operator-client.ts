@@ -17,6 +17,7 @@ import type {
   OverrideTarget,
 } from 'headgate/internal'
 import { type Denial, isReference } from 'headgate/internal'
+import type { ShownDenial } from '../observe/denial-log.js'
 import type { Snapshot } from '../observe/snapshot.js'
 import { UnavailableError } from './operator-errors.js'
 
@@ -54,6 +55,10 @@ export interface OperatorClient {
   inspect(subject: SubjectInput, options: InspectOptions): Promise<Inspection>
   /** Looks up whom a reference rejected, and why; only a running server knows. */
   rejected(reference: string): Promise<RejectedSubject>
+  /** Returns kept denials with this reference or of the request with this id, the newest first; only a running server knows. */
+  denials(
+    by: { readonly reference: string } | { readonly requestId: string },
+  ): Promise<readonly ShownDenial[]>
   /** Returns the state of a server and its fleet. */
   stats(): Promise<Snapshot>
   /** Forgets what a subject has used: everything, or in one policy or tier. */
@@ -108,6 +113,7 @@ export function gateOperatorClient(limiter: RuleLimiter, stats: OperatorClient['
     },
     inspect: (subject, options) => limiter.inspect(subject, options),
     rejected: () => Promise.reject(NO_REFERENCES),
+    denials: () => Promise.reject(NO_REFERENCES),
     stats,
     async reset(subject, ask) {
       rejectReference({ subject })
