@@ -40,9 +40,19 @@ export const SIDEBAR = [
     text: 'Frameworks',
     items: [
       ...guide('frameworks'),
-      ...['express', 'fastify', 'hono', 'koa', 'next', 'nest', 'trpc', 'node-http', 'fetch'].map(name =>
-        page(`guide/frameworks/${name}`),
-      ),
+      ...[
+        'express',
+        'fastify',
+        'hono',
+        'koa',
+        'next',
+        'nest',
+        'trpc',
+        'node-http',
+        'fetch',
+        'mcp',
+        'better-auth',
+      ].map(name => page(`guide/frameworks/${name}`)),
     ],
   },
   { text: 'Coming from', collapsed: true, items: inFolder('guide/coming-from') },

@@ -206,8 +206,8 @@ function examples(): Snippet[] {
 /** Returns the compiler's errors, each with the snippet's page and line in the file name. */
 async function compile(snippets: readonly Snippet[], resolution: keyof typeof MODULES): Promise<string> {
   // Below node_modules, so that the repository's packages are found.
-  mkdirSync(join(REPOSITORY, 'node_modules/.cache'), { recursive: true })
-  const folder = mkdtempSync(join(REPOSITORY, 'node_modules/.cache/snippets-'))
+  mkdirSync(join(REPOSITORY, 'packages/headgate/node_modules/.cache'), { recursive: true })
+  const folder = mkdtempSync(join(REPOSITORY, 'packages/headgate/node_modules/.cache/snippets-'))
   try {
     const files = snippets.map(({ page, line, extension = 'ts', code }) => {
       const file = `${page.replace(/\.md$/, '').replaceAll('/', '__')}-${line}.${extension}`

@@ -6,6 +6,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { Client } from '@modelcontextprotocol/sdk/client/index.js'
+import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { describe, expect, it } from 'vitest'
 import { parseConfig } from '../src/config.js'
 
@@ -48,6 +50,24 @@ it.each([
     }
   },
 )
+
+it('the better-auth example lets five requests of an address to a path pass', async () => {
+  const example = new URL('../../../examples/better-auth/app.mjs', import.meta.url).href
+  const { auth } = (await import(example)) as { auth: { handler(request: Request): Promise<Response> } }
+  const statuses: number[] = []
+  for (let time = 0; time < 6; time++)
+    statuses.push((await auth.handler(new Request('http://127.0.0.1:3000/api/auth/ok'))).status)
+  expect(statuses).toEqual([200, 200, 200, 200, 200, 429])
+})
+
+it('the mcp example lets five calls of a tool pass', async () => {
+  const example = fileURLToPath(new URL('../../../examples/mcp/app.mjs', import.meta.url))
+  const client = new Client({ name: 'test', version: '1' })
+  await client.connect(new StdioClientTransport({ command: process.execPath, args: [example] }))
+  for (let time = 0; time < 5; time++) await client.callTool({ name: 'time' })
+  await expect(client.callTool({ name: 'time' })).rejects.toMatchObject({ code: -32_029 })
+  await client.close()
+})
 
 describe('the llm-proxy example', () => {
   type Start = (port: number, ...rest: unknown[]) => Promise<Server>

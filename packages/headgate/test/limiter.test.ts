@@ -372,6 +372,22 @@ describe('mistakes', () => {
     expect(error.code).toBe('ERR_HEADGATE_INVALID_SUBJECT')
   })
 
+  it('a misspelt policy or tier is answered with the one that was meant', async () => {
+    const { limiter } = setUp()
+    const error = await rejection(limiter.check('user:42', { policy: 'apis' as 'api' }))
+    expect([error.code, error.suggestion]).toEqual(['ERR_HEADGATE_UNKNOWN_POLICY', 'api'])
+    expect(error.message).toContain('did you mean "api"?')
+  })
+
+  it('a forgotten subject blames the subject', async () => {
+    const { limiter } = setUp()
+    const check = limiter.check as (...args: unknown[]) => Promise<unknown>
+    for (const args of [[{ policy: 'api' }], [undefined, { policy: 'api' }], []]) {
+      const error = await rejection(check.apply(limiter, args))
+      expect([error.code, error.field]).toEqual(['ERR_HEADGATE_INVALID_SUBJECT', 'subject'])
+    }
+  })
+
   it('a limiter with an invalid store is rejected', () => {
     expect(() => createLimiter(undefined as never)).toThrow(/^options: expected an object/)
     const policies = { api: slidingWindowLog({ limit: 1, window: '1m' }) }

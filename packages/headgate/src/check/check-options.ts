@@ -1,4 +1,5 @@
-import { type HeadgateError, unexpected } from '../errors/headgate-error.js'
+import { HeadgateError, show, unexpected } from '../errors/headgate-error.js'
+import { nearestName } from '../errors/nearest-name.js'
 import type { SubjectInput } from '../subject/subject.js'
 import type { FailureMode } from './check.js'
 
@@ -88,5 +89,10 @@ function unknownName(
   known: ReadonlyMap<string, unknown>,
 ): HeadgateError {
   const code = kind === 'policy' ? 'ERR_HEADGATE_UNKNOWN_POLICY' : 'ERR_HEADGATE_UNKNOWN_TIER'
-  return unexpected(code, kind, `one of ${[...known.keys()].join(', ') || 'none'}`, got)
+  return new HeadgateError(code, {
+    field: kind,
+    expected: `one of ${[...known.keys()].join(', ') || 'none'}`,
+    got: show(got),
+    suggestion: typeof got === 'string' ? nearestName(got, known.keys()) : null,
+  })
 }

@@ -45,8 +45,9 @@ export class NamedPolicies {
   }
 
   resolve(subject: SubjectInput, options: AnyCheckOptions, isPeek: boolean): PendingCheck {
-    const plan = this.planOf(options)
+    // First, so that a forgotten subject is not taken for a forgotten policy.
     const name = this.options.nameSubject(subject)
+    const plan = this.planOf(options)
     if (plan === null || options.also !== undefined || this.isSpecial(name)) {
       return this.resolveFully(name, options, isPeek)
     }

@@ -1,0 +1,2 @@
+export type { BetterAuthOptions, BetterAuthRule, BetterAuthStorage } from './adapters/better-auth.js'
+export { betterAuthStorage } from './adapters/better-auth.js'

@@ -1,0 +1,2 @@
+export type { McpOptions, ToolCall } from './adapters/mcp.js'
+export { limitTools, RATE_LIMITED } from './adapters/mcp.js'
