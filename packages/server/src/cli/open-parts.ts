@@ -12,7 +12,6 @@ import { createStatistics } from 'headgate/metrics'
 import type { RedisStore, RedisStoreOptions } from 'headgate/redis'
 import type { CertificateFiles } from '../http/tls-front.js'
 import { createServerLog } from '../log/server-log.js'
-import { createRedisStore } from '../redis/connect.js'
 import type { FrontOptions } from '../service/front.js'
 import type { DecidingOptions } from '../service/service.js'
 import { boundsOf } from './bound-flags.js'
@@ -80,7 +79,7 @@ export async function openParts(
       ...(secret !== null && { subject: { secret } }),
     }
     // Last of all, because it holds connections until it is closed.
-    const store = storeOf(flags, settings, {
+    const store = await storeOf(flags, settings, {
       ...fleetOf(config),
       ...(await redisSettings(flags)),
       logger,
@@ -108,13 +107,15 @@ async function firstConnection(store: RedisStore): Promise<string> {
 }
 
 /** Opens the Redis of the flag, or else of the environment. Null: the limits are kept in this process. */
-function storeOf(
+async function storeOf(
   { redis }: ServeFlags,
   settings: Settings,
   options: RedisSettings & RedisStoreOptions,
-): RedisStore | undefined {
+): Promise<RedisStore | undefined> {
   const url = redis ?? (settings.distributed ? settings.redisUrl : null)
   if (url === null) return undefined
+  // Loaded on demand: the client is as many files as everything else together.
+  const { createRedisStore } = await import('../redis/connect.js')
   return inOption(redis === undefined ? 'RATE_LIMIT_REDIS_URL' : '--redis', () =>
     createRedisStore({ url, ...options, statistics: createStatistics({ sampleArrivals: true }) }),
   )

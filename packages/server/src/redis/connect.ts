@@ -1,6 +1,6 @@
+import { createClient, createCluster, createSentinel } from '@redis/client'
 import { HeadgateError } from 'headgate'
 import { clientOptions, type RedisStore, type RedisStoreOptions, redisStore } from 'headgate/redis'
-import { createClient, createCluster, createSentinel } from 'redis'
 import { parseRedisUrl, type RedisAddress } from './parse-redis-url.js'
 
 export interface RedisConnectOptions {
