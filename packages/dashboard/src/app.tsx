@@ -91,7 +91,7 @@ function Page({ live, route, found }: PageProps) {
   if (page === 'policy') return <PolicyPage />
   if (page === 'fleet') return <FleetPage snapshot={live.snapshot} />
   if (page === 'denials') return <DenialsPage />
-  if (page === 'shadow') return <ShadowPage snapshot={live.snapshot} />
+  if (page === 'shadow') return <ShadowPage snapshot={live.snapshot} history={live.history} />
   if (page === 'control') return <ControlPage snapshot={live.snapshot} />
   return <NowPage snapshot={live.snapshot} history={live.history} />
 }

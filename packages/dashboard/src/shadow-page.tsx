@@ -1,9 +1,17 @@
-import type { Snapshot, WouldBe } from './answers.js'
+import { useState } from 'preact/hooks'
+import type { Point, Snapshot, WouldBe } from './answers.js'
 import { number, percent } from './format.js'
+import { MarkList, type Range, RangeChoice, useHistory, useMarks } from './history.js'
 import { TablePanel } from './table-panel.js'
+import { ShadowChart } from './traffic-chart.js'
 
 /** Shows what limits that are not enforced would have done: those in shadow, and candidates beside live ones. */
-export function ShadowPage({ snapshot: { shadow, candidates, divergence, now } }: { snapshot: Snapshot }) {
+export function ShadowPage({ snapshot, history }: { snapshot: Snapshot; history: readonly Point[] }) {
+  const { shadow, candidates, divergence, now, scope } = snapshot
+  const [range, setRange] = useState<Range>('15m')
+  const points = useHistory(range, history)
+  const marks = useMarks(range)
+  const whose = scope === 'fleet' ? 'the fleet, since each process started' : 'since this server started'
   return (
     <>
       <h2>Shadow</h2>
@@ -12,14 +20,19 @@ export function ShadowPage({ snapshot: { shadow, candidates, divergence, now } }
         <code>mode: compare</code> asks both, this server and the store have disagreed {number(divergence)}{' '}
         times.
       </p>
+      <div class="toolbar">
+        <MarkList marks={marks} />
+        <RangeChoice range={range} onRange={setRange} />
+      </div>
+      <ShadowChart history={points} marks={marks} />
       <div class="columns">
         <WouldBeTable
-          caption="In shadow, since this server started"
+          caption={`In shadow: ${whose}`}
           rows={shadow}
           empty="No limit in shadow was asked yet. A policy or rule with mode: shadow is evaluated and counted here, and denies nobody."
         />
         <WouldBeTable
-          caption="Candidates, since this server started"
+          caption={`Candidates: ${whose}`}
           rows={candidates}
           empty="No candidate was asked yet. A policy's candidate is evaluated beside its limits and counted here, to see what other numbers would do."
         />
@@ -42,7 +55,7 @@ function WouldBeTable({ caption, rows, empty }: WouldBeProps) {
         { name: 'policy' },
         { name: 'would allow', isNumber: true },
         { name: 'would deny', isNumber: true },
-        { name: 'denied', isNumber: true },
+        { name: 'rate', isNumber: true },
       ]}
       empty={rows.length === 0 ? empty : null}
     >

@@ -11,6 +11,10 @@ const OVERHEAD: readonly Line[] = [
   { label: 'p50', colour: '--soft', isDashed: true },
   { label: 'p99', colour: '--calm', fill: true },
 ]
+const SHADOW: readonly Line[] = [
+  { label: 'in shadow', colour: '--fourth', fill: true },
+  { label: 'denied', colour: '--accent' },
+]
 const HEIGHT = 200
 
 export interface ChartProps {
@@ -68,6 +72,29 @@ export function OverheadChart({ history, marks }: ChartProps) {
       height={HEIGHT}
       leastTop={0.1}
       format={milliseconds}
+      formatAxis={number}
+    />
+  )
+}
+
+/** Requests that passed and that limits in shadow would have denied, beside those denied. */
+export function ShadowChart({ history, marks }: ChartProps) {
+  const data = useSeries(
+    history,
+    ({ shadowDenied }) => shadowDenied,
+    ({ denied }) => denied,
+  )
+  return (
+    <LineChart
+      title="Would be denied/s"
+      description={`Requests per second that limits in shadow would have denied: now ${number(history.at(-1)?.shadowDenied ?? null)}`}
+      lines={SHADOW}
+      data={data}
+      marks={marks}
+      group={GROUP}
+      height={HEIGHT}
+      leastTop={5}
+      format={number}
       formatAxis={number}
     />
   )

@@ -31,7 +31,16 @@ function createProcess(id: string, random: Random) {
   let left: ProcessReport | null = null
   let sequence = 0
   statistics.onSecond(({ denials: _, ...report }: Report) => {
-    const about = { id, service: '', version: '', configVersion: null, startedAtMs: 0, note: null }
+    const about = {
+      id,
+      service: '',
+      version: '',
+      configVersion: null,
+      startedAtMs: 0,
+      note: null,
+      shadow: {},
+      candidates: {},
+    }
     left = { ...report, ...about, sequence: ++sequence }
   })
   return {

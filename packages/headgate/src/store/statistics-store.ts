@@ -1,5 +1,6 @@
 import type { Denial } from '../observe/statistics/denials.js'
 import type { Report } from '../observe/statistics/report.js'
+import type { LimiterReading } from '../observe/statistics/statistics.js'
 
 /** The latest counts of a process. */
 export interface ProcessReport extends Omit<Report, 'denials'> {
@@ -14,6 +15,9 @@ export interface ProcessReport extends Omit<Report, 'denials'> {
   readonly startedAtMs: number
   /** Reports are numbered, so that one is not counted twice. */
   readonly sequence: number
+  /** What limits that do not bind would have done, by policy, since the process began. */
+  readonly shadow: LimiterReading['shadow']
+  readonly candidates: LimiterReading['candidates']
   /** Data a server leaves with it, such as the alerts it watches. */
   readonly note: unknown
 }

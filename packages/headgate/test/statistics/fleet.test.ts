@@ -2,6 +2,7 @@
 
 import { createClient } from 'redis'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { defineConfig } from '../../src/config.js'
 import { createLimiter, slidingWindowLog } from '../../src/index.js'
 import { createStatistics } from '../../src/metrics.js'
 import { redisStore } from '../../src/redis.js'
@@ -148,6 +149,29 @@ describe('a fleet', () => {
     await client.close()
     await limiter.close()
   })
+})
+
+it('a fleet sees what limits in shadow would have done in each process', async () => {
+  const { timers, tick } = seconds()
+  const client = createClient({ url: `redis://127.0.0.1:${redis.port}` })
+  const statistics = createStatistics({ timers })
+  const store = redisStore(client, { statistics, logger, prefix: 'shadow', deadlineMs: 5_000 })
+  const limits = { algorithm: 'sliding-window-log', limit: 2, window: '1m' } as const
+  const config = defineConfig({
+    prefix: 'shadow',
+    policies: { watched: { limits, mode: 'shadow' } },
+    default: { policy: 'watched' },
+  })
+  const limiter = createLimiter({ store, config })
+  await store.ready()
+  for (let index = 0; index < 5; index++) await limiter.request({ subject: 'user:1', path: '/' })
+  tick()
+  await vi.waitFor(async () => {
+    const [one] = (await store.fleetStatistics.read()).processes
+    expect(one?.shadow).toEqual({ watched: { wouldAllow: 2, wouldDeny: 3 } })
+    expect(one?.candidates).toEqual({})
+  })
+  await limiter.close()
 })
 
 describe('a ring of points', () => {

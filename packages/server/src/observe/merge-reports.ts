@@ -135,7 +135,7 @@ function mergeGates(limiters: readonly LimiterReading[]): LimiterReading[] {
   ]
 }
 
-function mergeWouldBe(all: readonly WouldBe[]): WouldBe {
+export function mergeWouldBe(all: readonly WouldBe[]): WouldBe {
   const policies = new Set(all.flatMap(one => Object.keys(one)))
   const sum = (policy: string, of: 'wouldAllow' | 'wouldDeny') =>
     all.reduce((total, one) => total + (one[policy]?.[of] ?? 0), 0)

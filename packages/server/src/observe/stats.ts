@@ -22,6 +22,7 @@ import { fleetOf, processesOf, type ShownFleet } from './fleet.js'
 import { FleetSeconds } from './fleet-seconds.js'
 import { History, type Point, type Range, type ShownHistory } from './history.js'
 import { maskSubject } from './mask-subject.js'
+import { mergeWouldBe } from './merge-reports.js'
 import type { Budget, RedisStats } from './redis-stats.js'
 import { RuleHour } from './rule-hour.js'
 import { denialRate, durationSeconds, rowsBy, type Second, sumOf } from './second.js'
@@ -186,8 +187,8 @@ export function createStats(options: StatsOptions): Stats {
       processes: processesOf(heardOf, service),
       store: { ...storeStats(window, aboutStore()), redis, budget: options.budget },
       shortcuts: shortcuts(window),
-      shadow: wouldBe(gateReading?.shadow ?? {}),
-      candidates: wouldBe(gateReading?.candidates ?? {}),
+      shadow: wouldBe(counted('shadow')),
+      candidates: wouldBe(counted('candidates')),
       divergence: gateReading?.shadowDivergence ?? 0,
       control: limiter.control.get(),
       lost: lostOf(limiter),
@@ -201,6 +202,13 @@ export function createStats(options: StatsOptions): Stats {
       },
       alerts: alerts.firing(),
     }
+  }
+
+  /** What limits that do not bind would have done: to the fleet, if it can be heard of. */
+  function counted(which: 'shadow' | 'candidates'): LimiterReading['shadow'] {
+    if (scope === 'fleet' && heardOf !== null)
+      return mergeWouldBe(heardOf.processes.map(one => one[which] ?? {}))
+    return statistics.read().limiters[0]?.[which] ?? {}
   }
 
   function overridden(reference: string): string | null {

@@ -4,7 +4,7 @@
  */
 import type { Denial } from '../../observe/statistics/denials.js'
 import type { Report } from '../../observe/statistics/report.js'
-import type { Statistics } from '../../observe/statistics/statistics.js'
+import type { LimiterReading, Statistics } from '../../observe/statistics/statistics.js'
 import { VERSION } from '../../observe/version.js'
 import { encodeTenant } from '../../subject/key.js'
 import type { Timers } from '../../time/clock.js'
@@ -92,6 +92,8 @@ export function redisStatistics(options: RedisStatisticsOptions): RedisStatistic
           configVersion: limiters.find(({ configVersion }) => configVersion !== null)?.configVersion ?? null,
         },
         ...{ startedAtMs, sequence: ++sequence, note },
+        shadow: wouldBeOf(limiters.map(({ shadow }) => shadow)),
+        candidates: wouldBeOf(limiters.map(({ candidates }) => candidates)),
       }
       const text = JSON.stringify(left)
       const shorter =
@@ -161,6 +163,26 @@ export function redisStatistics(options: RedisStatisticsOptions): RedisStatistic
   }
 }
 
+type WouldBe = LimiterReading['shadow']
+
+function wouldBeOf(all: readonly WouldBe[]): WouldBe {
+  const sums: Record<string, { wouldAllow: number; wouldDeny: number }> = Object.create(null)
+  for (const [policy, { wouldAllow, wouldDeny }] of all.flatMap(one => Object.entries(one))) {
+    const sum = sums[policy] ?? { wouldAllow: 0, wouldDeny: 0 }
+    sums[policy] = { wouldAllow: sum.wouldAllow + wouldAllow, wouldDeny: sum.wouldDeny + wouldDeny }
+  }
+  return sums
+}
+
+/** Reports of another version have none. */
+function isWouldBe(value: unknown): boolean {
+  if (value === undefined) return true
+  return (
+    isObject(value) &&
+    Object.values(value).every(one => isObject(one) && isCount(one.wouldAllow) && isCount(one.wouldDeny))
+  )
+}
+
 /** Skips what somebody else has written there. */
 function pointOf(entry: string): RingPoint[] {
   const [, startMs, seconds, text = ''] = POINT.exec(entry) ?? []
@@ -196,6 +218,7 @@ function isReport(left: Fields): boolean {
     isListOf(decisions, isTally) &&
     isObject(store) &&
     isObject(store.failures) &&
+    [left.shadow, left.candidates].every(isWouldBe) &&
     isLatency(store.latency) &&
     [store.calls, store.checks, store.failedCalls].every(isCount) &&
     isListOf(breakers, ({ node, state }) => isText(node) && isText(state)) &&
