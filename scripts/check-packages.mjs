@@ -7,8 +7,8 @@ import { join } from 'node:path'
 import { installInto, withTarballs } from './packed-consumer.mjs'
 import { bin, run, say } from './prepare.mjs'
 
-/** JSON, which TypeScript's `node10` cannot find behind `exports`. */
-const WITHOUT_TYPES = ['--exclude-entrypoints', 'config/schema.json', 'package.json']
+/** JSON, which TypeScript's `node10` cannot find behind `exports`, and the server's own entry, which is an ES module only. */
+const WITHOUT_TYPES = ['--exclude-entrypoints', 'config/schema.json', 'package.json', 'internal']
 
 /** Entry points that import their framework, and where that is in `node_modules`. All others must load without any. */
 const FRAMEWORKS = {

@@ -1,7 +1,7 @@
 // How the site is searched. A test searches with the same options.
 
 /** Guides come before what generated pages, decisions and measurements say of the same words. */
-export function boostDocument(id) {
+function boostDocument(id) {
   if (/^\/(?:adr|reference\/(?:api|benchmarks|bundle-size|faults|hostile|promises))/.test(id)) return 0.5
   return id.startsWith('/guide/coming-from/') ? 0.7 : 1
 }

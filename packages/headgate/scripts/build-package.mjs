@@ -48,12 +48,19 @@ export async function buildPackage(target) {
     await writeFile(join(target, path), text)
   }
   const entries = entryPointsOf(manifest)
-  for (const { fileName, code } of await bundleCode(entries)) {
+  const onlyEsm = new Set(
+    Object.values(manifest.exports).flatMap(({ default: file, require }) =>
+      file && !require ? [file.replace('./dist/', '')] : [],
+    ),
+  )
+  const { output, threads } = await bundleCode(entries)
+  for (const name of threads) onlyEsm.add(`${name}.js`)
+  for (const { fileName, code } of output) {
     await put(`dist/${fileName}`, code)
-    await put(`cjs/${fileName}`, toCommonJs(code))
+    if (!onlyEsm.has(fileName)) await put(`cjs/${fileName}`, toCommonJs(withThreadsOf('../dist', code)))
   }
   for (const { fileName, code, isEntry } of await bundleTypes(entries)) {
-    await put(`cjs/${fileName}`, code)
+    if (!onlyEsm.has(fileName.replace(/\.d\.ts$/, '.js'))) await put(`cjs/${fileName}`, code)
     if (isEntry) await put(`dist/${fileName}`, withSharedTypesOf('cjs', code, fileName))
   }
   await put('cjs/package.json', '{ "type": "commonjs" }\n')
@@ -64,6 +71,11 @@ export async function buildPackage(target) {
   await put('AGENTS.md', agents)
   await put('skills/headgate/SKILL.md', skill)
   await put('docs/errors.md', await readFile(join(DOCS, 'reference/errors.md'), 'utf8'))
+}
+
+/** Node starts a thread from an ES module, whoever asks for it. */
+function withThreadsOf(folder, code) {
+  return code.replace(/(new URL\(['"`])\.(\/[\w-]+\.js['"`],import\.meta\.url)/g, `$1${folder}$2`)
 }
 
 /** Types that entry points share are there once: an ES module may import them from CommonJS, but not the reverse. */
@@ -101,7 +113,7 @@ async function bundleCode(entries) {
     ]),
   )
   const input = { ...entries, ...Object.fromEntries(threads) }
-  const chunkOf = sharedChunks(await readGraph(input, external), input)
+  const chunkOf = sharedChunks(await readGraph(input, external), input, OUTPUT.minify)
   const bundle = await rolldown({
     input,
     external,
@@ -116,7 +128,7 @@ async function bundleCode(entries) {
       groups: [{ debugName: 'shared', name: id => chunkOf.get(id) ?? null }],
     },
   })
-  return output
+  return { output, threads: threads.map(([name]) => name) }
 }
 
 async function bundleTypes(entries) {

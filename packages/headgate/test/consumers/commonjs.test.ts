@@ -39,8 +39,10 @@ async function main() {
 void main()
 `
 
-it('Node gets one copy of every entry point, and other tools a CommonJS one', () => {
-  const conditions = Object.values(manifest.exports).filter(target => typeof target === 'object')
+it('Node gets one copy of every entry point, and other tools a CommonJS one of those that are for users', () => {
+  const { './internal': internal, ...forUsers } = manifest.exports
+  expect(internal).toEqual({ default: './dist/internal.js' })
+  const conditions = Object.values(forUsers).filter(target => typeof target === 'object')
   for (const target of conditions) {
     const file = target.default
     expect(target).toEqual({ 'module-sync': file, require: file.replace('/dist/', '/cjs/'), default: file })
