@@ -11,9 +11,10 @@ const WINDOW_MS = 6_000
 const worker = new URL('./fleet-worker.mjs', import.meta.url)
 const workers: ChildProcess[] = []
 
-afterEach(() => {
+function endWorkers(): void {
   for (const child of workers.splice(0)) child.kill('SIGKILL')
-})
+}
+afterEach(endWorkers)
 
 function next<Message>(child: ChildProcess): Promise<Message> {
   return new Promise(resolve => child.once('message', message => resolve(message as Message)))
@@ -27,6 +28,7 @@ async function ask<Message>(child: ChildProcess, message: string): Promise<Messa
 
 /** Returns what the fleet admits in one window of even load if Redis dies after part of it. */
 async function admittedWhenRedisDies(afterMs: number, requestsEach: number): Promise<string[]> {
+  endWorkers()
   const server = await startRedis()
   const job = JSON.stringify({ url: server.url, limit: LIMIT, windowMs: WINDOW_MS, requests: requestsEach })
   for (let index = 0; index < PROCESSES; index++) workers.push(fork(worker, [job]))
