@@ -66,6 +66,13 @@ function applyOutcome(outcome: Outcome, context: Context, next: Next): Promise<R
   const { headers, ended } = outcome
   if (ended !== null) return passToEnd(context, next, outcome)
   if (headers.length === 0) return next() as Promise<undefined>
+  const outgoing: ServerResponse | undefined = context.env?.outgoing
+  if (outgoing !== undefined && !outgoing.headersSent) {
+    // Whatever response the handler makes is written with these: reading its headers, to see whether they are there,
+    // would cost more than the decision.
+    for (const [name, value] of headers) outgoing.setHeader(name, value)
+    return next() as Promise<undefined>
+  }
   for (const [name, value] of headers) context.header(name, value)
   return next().then(() => addMissing(context, headers))
 }
