@@ -270,7 +270,7 @@ describe('while the store does not answer', () => {
     const { limits } = (await ask('/v1/inspect', { subject: 'user:42' })).body as {
       limits: { key: string }[]
     }
-    expect(limits.map(({ key }) => key)).toContain('ratelimit:v1:{user:42}:global:login.log-1h')
+    expect(limits.map(({ key }) => key)).toContain('ratelimit:v2:{user:42}:global:login.log-1h')
     await redis.stop()
     expect(await ask('/v1/check', LOGIN)).toMatchObject({ status: 200, body: { source: 'local' } })
     expect(await ask('/v1/peek', LOGIN)).toMatchObject({ status: 200, body: { source: 'local' } })

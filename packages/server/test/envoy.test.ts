@@ -383,9 +383,9 @@ describe('on Redis', () => {
     await codes({ remote_address: '192.0.2.1' }, { path: '/login', user: '42' }, { api_key: 'canary' })
     const keys = ((await sendCommand(redis.port, 'KEYS', '*descriptor*')) as unknown as string[]).sort()
     expect(keys).toEqual([
-      expect.stringMatching(/^ratelimit:v1:\{descriptor-secret:~[0-9a-f]{32}\}:edge:envoy\.counter-1m$/),
-      'ratelimit:v1:{descriptor:path=%252Flogin|user=42}:edge:envoy.counter-1d',
-      'ratelimit:v1:{descriptor:remote_address=192.0.2.1}:edge:envoy.counter-1m',
+      expect.stringMatching(/^ratelimit:v2:\{descriptor-secret:~[0-9a-f]{32}\}:edge:envoy\.counter-1m$/),
+      'ratelimit:v2:{descriptor:path=%252Flogin|user=42}:edge:envoy.counter-1d',
+      'ratelimit:v2:{descriptor:remote_address=192.0.2.1}:edge:envoy.counter-1m',
     ])
   })
 

@@ -46,7 +46,7 @@ it('a server that listens has its first requests decided by Redis', async () => 
   const { gatewayUrl } = await serve(`redis://127.0.0.1:${redis.port}`)
   expect((await fetch(gatewayUrl)).status).toBe(200)
   await expect
-    .poll(() => sendCommand(redis?.port as number, 'KEYS', 'ratelimit:v1:{ip:127.0.0.1}:*'))
+    .poll(() => sendCommand(redis?.port as number, 'KEYS', 'ratelimit:v2:{ip:127.0.0.1}:*'))
     .not.toEqual([])
 })
 
@@ -76,7 +76,7 @@ it('Redis may be named in the environment, and its keys by the policy file', asy
     const client = await createClient({ url: redis.url }).connect()
     const keys = await client.keys('*global.bucket')
     client.destroy()
-    expect(keys).toEqual(['shop:v1:{eu/ip:127.0.0.1}:global:global.bucket'])
+    expect(keys).toEqual(['shop:v2:{eu/ip:127.0.0.1}:global:global.bucket'])
     expect((await gateway.end('SIGTERM')).code).toBe(0)
   } finally {
     rmSync(folder, { recursive: true, force: true })

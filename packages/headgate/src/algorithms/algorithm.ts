@@ -70,22 +70,31 @@ export interface Rows<S = unknown> {
   clear(row: number): void
 }
 
-/** How a limit is written for the Lua scripts, and what a reply that only says what a charge left means. */
+/** How a limit is written for the Lua scripts, and how their replies about it are read. */
 export interface Wire<L extends Limit = Limit> {
-  /** The number of the algorithm in the scripts. */
-  readonly code: string
-  /** The script for many keys of one limit; null if there is none. */
-  readonly script: 'decide_log' | 'decide_counter' | 'decide_bucket' | null
-  /** The window or holding time in microseconds, or the refill per second. */
-  span(limit: L): number
-  /** Parts of the window; 0 for most. */
-  parts(limit: L): number
-  /** The most that a charge can leave; null if a reply never says just that of this algorithm. */
+  /** `@kind` of its Lua file. */
+  readonly kind: string
+  /** Its numbers, in the order in which the Lua file names them. */
+  numbers(limit: L): readonly (number | string)[]
+  /** The most that a charge can leave; null if a reply never says just what was left. */
   mostLeft(limit: L): number | null
-  /** Units that fit after a charge that left this much. */
-  remaining(limit: L, left: number): number
-  /** Until everything is available again after a charge at `nowUs` that left this much. */
-  resetAfterUs(limit: L, left: number, nowUs: number): number
+  /** Writes down a charge that was made at `nowUs` and left this much. */
+  charged(limit: L, left: number, nowUs: number, out: Outcome): void
+  /** Writes down what follows from the state that the script read (`@state`), and whether it then charged the units. */
+  decided(limit: L, state: StoredState, units: number, nowUs: number, isCharged: boolean, out: Outcome): void
+  /** The reply of `@alone`; left out if the Lua file has no such section. */
+  readonly alone?: AloneReply<L>
+}
+
+/** A state as a script tells it: whole numbers, and texts. */
+export type StoredState = readonly (number | string)[]
+
+/** The one integer that a script replies to a lone check. */
+export interface AloneReply<L extends Limit = Limit> {
+  /** Whether the numbers of a limit leave room for it. */
+  isPossible(limit: L): boolean
+  /** Writes the charge down; `serverUs` is the server's clock as well as it is known. Returns whether the reply can be one. */
+  read(limit: L, reply: number, serverUs: number, out: Outcome): boolean
 }
 
 /** The longest lease, as a part of the window or of the time a bucket takes to fill. */

@@ -283,13 +283,20 @@ export const concurrencyAlgorithm: Algorithm<ConcurrencyLimit, PermitsState> = {
   holdForUs: limit => limit.holdForUs,
   rows: () => new ObjectRows(empty),
   wire: {
-    code: '5',
-    script: null,
-    span: limit => limit.holdForUs,
-    parts: () => 0,
+    kind: 'permits',
+    numbers: limit => [limit.limit, limit.holdForUs],
     mostLeft: () => null,
-    remaining: (_limit, left) => left,
-    resetAfterUs: limit => limit.holdForUs,
+    charged() {},
+    /** `freesUs`: when enough permits will have expired, or −1; `takenUs`: the name of the permits that were taken. */
+    decided(limit, state, units, nowUs, isCharged, out) {
+      const [used, lastUs, freesUs, takenUs] = state.map(Number) as [number, number, number, number]
+      const left = limit.limit - used - units
+      const hintUs = freesUs < 0 ? MOST_WAIT_US : Math.min(MOST_WAIT_US, freesUs - nowUs)
+      out.waitUs = left >= 0 ? 0 : units > limit.limit ? NEVER : hintUs
+      out.remaining = Math.max(0, isCharged ? left : limit.limit - used)
+      out.resetAfterUs = isCharged ? Math.max(lastUs - nowUs, limit.holdForUs) : lastUs - nowUs
+      out.chargedAtUs = isCharged ? takenUs : NOT_CHARGED
+    },
   },
   toJSON() {
     return this.name

@@ -4,7 +4,10 @@
  *
  *   used(now) = Σ counts of the current part and the B before it          admit when used + cost ≤ limit
  *
- * Invariant: at most `limit` in any window, exactly; the price is an effective window of up to window × (1 + 1/B).
+ * A part is a whole number of milliseconds, rounded up.
+ *
+ * Invariant: at most `limit` in any window, exactly; the price is an effective window of up to B + 1 parts, which is
+ * window × (1 + 1/B) if the window can be divided so.
  */
 import { type Algorithm, NEVER, NOT_CHARGED, type Outcome } from './algorithm.js'
 import { formatDurationUs } from './durations.js'
@@ -32,6 +35,7 @@ interface BucketsOptions extends WindowOptions {
 }
 
 const MAX_BUCKETS = 1_000
+const MS_US = 1_000
 
 const FIELDS = {
   limit: LIMIT_FIELD,
@@ -47,7 +51,9 @@ const FIELDS = {
 function parse(options: unknown): BucketedCounterLimit {
   const known = parseKnown<BucketsOptions>(options, 'slidingWindowCounter', Object.keys(FIELDS))
   const numbers = parseWindow(known)
-  const buckets = parseWhole(known.buckets, 'buckets', 1, MAX_BUCKETS)
+  // A part cannot be shorter than a millisecond.
+  const most = Math.min(MAX_BUCKETS, Math.floor(numbers.windowUs / MS_US))
+  const buckets = parseWhole(known.buckets, 'buckets', 1, most)
   return Object.freeze({
     algorithm: slidingWindowBucketsAlgorithm,
     ...counted(known, kindOf(numbers.windowUs, buckets)),
@@ -60,49 +66,53 @@ function kindOf(windowUs: number, buckets: number): string {
   return `counter-${formatDurationUs(windowUs)}-${buckets}`
 }
 
-/** Units by part, newest first; `startUs` is the start of the newest part, `resetUs` the time of the last reset, or 0. */
+/** Units by part, newest first; `startMs` is the start of the newest part, `resetUs` the time of the last reset, or 0. */
 export interface BucketsState {
-  startUs: number
+  startMs: number
   counts: number[]
   resetUs: number
 }
 
 function empty(): BucketsState {
-  return { startUs: 0, counts: [], resetUs: 0 }
+  return { startMs: 0, counts: [], resetUs: 0 }
+}
+
+function toMs(nowUs: number): number {
+  return Math.floor(nowUs / MS_US)
 }
 
 /** Rounded up, so that B parts never cover less than the window. */
-function partUs(limit: BucketedCounterLimit): number {
-  return Math.ceil(limit.windowUs / limit.buckets)
+function partMs(limit: BucketedCounterLimit): number {
+  return Math.ceil(limit.windowUs / MS_US / limit.buckets)
 }
 
-function effectiveNow(limit: BucketedCounterLimit, state: BucketsState, nowUs: number): number {
-  return state.startUs > nowUs && !isForgotten(limit, state, nowUs) ? state.startUs : nowUs
+function effectiveMs(limit: BucketedCounterLimit, state: BucketsState, nowMs: number): number {
+  return state.startMs > nowMs && !isForgotten(limit, state, nowMs) ? state.startMs : nowMs
 }
 
 /** As for the counter: a clock that stepped back must not deny for more than two windows. */
-function isForgotten(limit: BucketedCounterLimit, state: BucketsState, nowUs: number): boolean {
-  return state.startUs - nowUs > 2 * limit.windowUs - (limit.buckets + 1) * partUs(limit)
+function isForgotten(limit: BucketedCounterLimit, state: BucketsState, nowMs: number): boolean {
+  return state.startMs - nowMs > (2 * limit.windowUs) / MS_US - (limit.buckets + 1) * partMs(limit)
 }
 
-function partStart(limit: BucketedCounterLimit, atUs: number): number {
-  return atUs - (atUs % partUs(limit))
+function partStart(limit: BucketedCounterLimit, atMs: number): number {
+  return atMs - (atMs % partMs(limit))
 }
 
 /** How many parts have begun since the newest stored one; at B + 1 nothing stored counts any more. */
-function partsSince(limit: BucketedCounterLimit, state: BucketsState, nowUs: number): number {
-  if (isForgotten(limit, state, nowUs)) return limit.buckets + 1
-  const startUs = partStart(limit, effectiveNow(limit, state, nowUs))
-  return Math.min(limit.buckets + 1, (startUs - state.startUs) / partUs(limit))
+function partsSince(limit: BucketedCounterLimit, state: BucketsState, nowMs: number): number {
+  if (isForgotten(limit, state, nowMs)) return limit.buckets + 1
+  const startMs = partStart(limit, effectiveMs(limit, state, nowMs))
+  return Math.min(limit.buckets + 1, (startMs - state.startMs) / partMs(limit))
 }
 
 /** How many of the stored parts count, from the newest on. */
-function liveParts(limit: BucketedCounterLimit, state: BucketsState, nowUs: number): number {
-  return limit.buckets + 1 - partsSince(limit, state, nowUs)
+function liveParts(limit: BucketedCounterLimit, state: BucketsState, nowMs: number): number {
+  return limit.buckets + 1 - partsSince(limit, state, nowMs)
 }
 
-function usedAt(limit: BucketedCounterLimit, state: BucketsState, nowUs: number): number {
-  const live = liveParts(limit, state, nowUs)
+function usedAt(limit: BucketedCounterLimit, state: BucketsState, nowMs: number): number {
+  const live = liveParts(limit, state, nowMs)
   let used = 0
   for (let age = 0; age < live; age++) used += state.counts[age] ?? 0
   return used
@@ -116,7 +126,8 @@ function decide(
   mayCharge: boolean,
   out: Outcome,
 ): void {
-  const live = liveParts(limit, state, nowUs)
+  const nowMs = toMs(nowUs)
+  const live = liveParts(limit, state, nowMs)
   let used = 0
   let newest = -1
   for (let age = 0; age < live; age++) {
@@ -126,15 +137,15 @@ function decide(
   }
   const left = limit.limit - used - units
   if (left >= 0 && mayCharge && units > 0) {
-    out.chargedAtUs = charge(limit, state, units, nowUs)
+    out.chargedAtUs = charge(limit, state, units, nowMs) * MS_US
     out.waitUs = 0
     out.remaining = left
-    out.resetAfterUs = leavesAtUs(limit, state, 0) - nowUs
+    out.resetAfterUs = (leavesAtMs(limit, state, 0) - nowMs) * MS_US
     return
   }
-  out.waitUs = left >= 0 ? 0 : fitsAt(limit, state, live, units, -left) - nowUs
+  out.waitUs = left >= 0 ? 0 : (fitsAt(limit, state, live, units, -left) - nowMs) * MS_US
   out.remaining = Math.max(0, limit.limit - used)
-  out.resetAfterUs = newest < 0 ? 0 : leavesAtUs(limit, state, newest) - nowUs
+  out.resetAfterUs = newest < 0 ? 0 : (leavesAtMs(limit, state, newest) - nowMs) * MS_US
   out.chargedAtUs = NOT_CHARGED
 }
 
@@ -153,39 +164,39 @@ function fitsAt(
     left -= state.counts[age] ?? 0
     if (left <= 0) break
   }
-  return leavesAtUs(limit, state, age)
+  return leavesAtMs(limit, state, age)
 }
 
-function leavesAtUs(limit: BucketedCounterLimit, state: BucketsState, age: number): number {
-  return state.startUs + (limit.buckets + 1 - age) * partUs(limit)
+function leavesAtMs(limit: BucketedCounterLimit, state: BucketsState, age: number): number {
+  return state.startMs + (limit.buckets + 1 - age) * partMs(limit)
 }
 
 /** When what is charged now stops counting. */
-function newestLeavesUs(limit: BucketedCounterLimit, nowUs: number): number {
-  return partStart(limit, nowUs) + (limit.buckets + 1) * partUs(limit)
+function newestLeavesMs(limit: BucketedCounterLimit, nowMs: number): number {
+  return partStart(limit, nowMs) + (limit.buckets + 1) * partMs(limit)
 }
 
-/** Writes the charge down; Returns the time it counts at. */
-function charge(limit: BucketedCounterLimit, state: BucketsState, cost: number, nowUs: number): number {
-  const atUs = effectiveNow(limit, state, nowUs)
-  roll(limit, state, nowUs)
+/** Writes the charge down. Returns the time it counts at. */
+function charge(limit: BucketedCounterLimit, state: BucketsState, cost: number, nowMs: number): number {
+  const atMs = effectiveMs(limit, state, nowMs)
+  roll(limit, state, nowMs)
   state.counts[0] = (state.counts[0] ?? 0) + cost
-  return atUs
+  return atMs
 }
 
-function roll(limit: BucketedCounterLimit, state: BucketsState, nowUs: number): void {
-  const parts = partsSince(limit, state, nowUs)
-  const startUs = partStart(limit, effectiveNow(limit, state, nowUs))
+function roll(limit: BucketedCounterLimit, state: BucketsState, nowMs: number): void {
+  const parts = partsSince(limit, state, nowMs)
+  const startMs = partStart(limit, effectiveMs(limit, state, nowMs))
   if (parts > limit.buckets) state.counts.length = 0
   else for (let part = 0; part < parts; part++) state.counts.unshift(0)
   state.counts.length = Math.min(state.counts.length, limit.buckets + 1)
-  state.startUs = startUs
+  state.startMs = startMs
 }
 
 /** Charges units that were used already, as far as there is room. */
-function chargeBeyond(limit: BucketedCounterLimit, state: BucketsState, units: number, nowUs: number): void {
-  const charged = Math.min(units, roomBeyond(limit, usedAt(limit, state, nowUs)))
-  if (charged > 0) charge(limit, state, charged, nowUs)
+function chargeBeyond(limit: BucketedCounterLimit, state: BucketsState, units: number, nowMs: number): void {
+  const charged = Math.min(units, roomBeyond(limit, usedAt(limit, state, nowMs)))
+  if (charged > 0) charge(limit, state, charged, nowMs)
 }
 
 /** Takes back up to `units` from the part of `chargedAtUs`, or from the oldest without it. Returns the units. */
@@ -196,14 +207,15 @@ function refund(
   chargedAtUs: number | null,
   nowUs: number,
 ): number {
+  const nowMs = toMs(nowUs)
   if (units < 0) {
-    chargeBeyond(limit, state, -units, nowUs)
+    chargeBeyond(limit, state, -units, nowMs)
     return 0
   }
   if (chargedAtUs !== null && chargedAtUs <= state.resetUs) return 0
-  const live = liveParts(limit, state, nowUs)
+  const live = liveParts(limit, state, nowMs)
   const chargedAge =
-    chargedAtUs === null ? null : (state.startUs - partStart(limit, chargedAtUs)) / partUs(limit)
+    chargedAtUs === null ? null : (state.startMs - partStart(limit, toMs(chargedAtUs))) / partMs(limit)
   let left = units
   for (let age = live - 1; age >= 0; age--) {
     if (chargedAge !== null && chargedAge !== age) continue
@@ -211,26 +223,26 @@ function refund(
     if (back > 0) state.counts[age] = (state.counts[age] as number) - back
     left -= back
   }
-  if (left < units) roll(limit, state, nowUs)
+  if (left < units) roll(limit, state, nowMs)
   return units - left
 }
 
 function reset(limit: BucketedCounterLimit, state: BucketsState, nowUs: number): void {
-  state.resetUs = Math.max(state.resetUs, effectiveNow(limit, state, nowUs))
-  state.startUs = 0
+  state.resetUs = Math.max(state.resetUs, effectiveMs(limit, state, toMs(nowUs)) * MS_US)
+  state.startMs = 0
   state.counts.length = 0
 }
 
 /** As if all of it had been admitted in the newest part that counts; rounded up to whole parts. */
 function usedUp(limit: BucketedCounterLimit, untilUs: number, nowUs: number): BucketsState {
-  const part = partUs(limit)
-  const startUs = (Math.ceil(untilUs / part) - limit.buckets - 1) * part
-  return { startUs: Math.min(startUs, partStart(limit, nowUs)), counts: [limit.limit], resetUs: 0 }
+  const part = partMs(limit)
+  const startMs = (Math.ceil(untilUs / MS_US / part) - limit.buckets - 1) * part
+  return { startMs: Math.min(startMs, partStart(limit, toMs(nowUs))), counts: [limit.limit], resetUs: 0 }
 }
 
 /** Two windows cover the B + 1 parts for any B; catching up with a clock that stepped back comes on top. */
 function keepForUs(limit: BucketedCounterLimit, state: BucketsState, nowUs: number): number {
-  return Math.max(0, state.startUs - nowUs) + 2 * limit.windowUs
+  return Math.max(0, state.startMs * MS_US - nowUs) + 2 * limit.windowUs
 }
 
 export const slidingWindowBucketsAlgorithm: Algorithm<BucketedCounterLimit, BucketsState> = {
@@ -252,7 +264,7 @@ export const slidingWindowBucketsAlgorithm: Algorithm<BucketedCounterLimit, Buck
     ...windowLeasing,
     strict(limit, lease) {
       // Parts keep their length, so that what is stored keeps its meaning.
-      const lengthUs = partUs(limit)
+      const lengthUs = partMs(limit) * MS_US
       const buckets = limit.buckets + Math.ceil(lease.ttlUs / lengthUs)
       return { ...limit, lease, buckets, windowUs: buckets * lengthUs }
     },
@@ -263,16 +275,23 @@ export const slidingWindowBucketsAlgorithm: Algorithm<BucketedCounterLimit, Buck
   reset,
   usedUp,
   keepForUs,
-  isUncharged: (limit, state, nowUs) => usedAt(limit, state, nowUs) === 0,
+  isUncharged: (limit, state, nowUs) => usedAt(limit, state, toMs(nowUs)) === 0,
   rows: () => new ObjectRows(empty),
   wire: {
-    code: '3',
-    script: null,
-    span: limit => limit.windowUs,
-    parts: limit => limit.buckets,
+    kind: 'parts',
+    numbers: limit => [limit.limit, limit.windowUs / MS_US, limit.buckets],
     mostLeft: limit => limit.limit,
-    remaining: (_limit, left) => left,
-    resetAfterUs: (limit, _left, nowUs) => newestLeavesUs(limit, nowUs) - nowUs,
+    charged(limit, left, nowUs, out) {
+      const nowMs = toMs(nowUs)
+      out.waitUs = 0
+      out.remaining = left
+      out.resetAfterUs = (newestLeavesMs(limit, nowMs) - nowMs) * MS_US
+      out.chargedAtUs = nowMs * MS_US
+    },
+    decided(limit, [startMs, counts], units, nowUs, isCharged, out) {
+      const stored = String(counts) === '' ? [] : String(counts).split(',').map(Number)
+      decide(limit, { startMs: Number(startMs), counts: stored, resetUs: 0 }, units, nowUs, isCharged, out)
+    },
   },
   toJSON() {
     return this.name

@@ -4,12 +4,13 @@
  *
  *   used(now) = current + previous × (window − elapsed) ÷ window          admit when used + cost ≤ limit
  *
- * The estimate is rounded up, against the caller. It is continuous where windows meet.
+ * The estimate is rounded down, so that a steady caller who keeps to the limit passes; it is continuous where windows meet.
+ * Time is counted in whole milliseconds.
  *
- * Invariant: at most `limit` in an aligned window, at most 2 × limit − 1 in any window (attained).
+ * Invariant: at most `limit` in an aligned window, at most 2 × limit in any window.
  */
 
-import { type Algorithm, NEVER, NOT_CHARGED, type Outcome } from './algorithm.js'
+import { type Algorithm, type AloneReply, NEVER, NOT_CHARGED, type Outcome } from './algorithm.js'
 import { formatDurationUs } from './durations.js'
 import { mulDivCeil, mulDivFloor } from './exact-fraction.js'
 import { counted, parseKnown, roomBeyond } from './limit-options.js'
@@ -52,55 +53,67 @@ function kindOf(windowUs: number): string {
   return `counter-${formatDurationUs(windowUs)}`
 }
 
-/** Units admitted in the window that began at `startUs`, and in the one before it; when it was last reset, or 0. */
+/** Units admitted in the window that began at `startMs`, and in the one before it; when it was last reset, or 0. */
 export interface CounterState {
-  startUs: number
+  startMs: number
   current: number
   previous: number
   resetUs: number
 }
 
 function empty(): CounterState {
-  return { startUs: 0, current: 0, previous: 0, resetUs: 0 }
+  return { startMs: 0, current: 0, previous: 0, resetUs: 0 }
+}
+
+const MS_US = 1_000
+
+function windowMs(limit: CounterLimit): number {
+  return limit.windowUs / MS_US
+}
+
+function toMs(nowUs: number): number {
+  return Math.floor(nowUs / MS_US)
 }
 
 /**
  * The time the state is read at. A clock that stepped back waits at the start of the stored window, unless that lies
  * so far ahead that one unit could be denied for more than two windows: then the state counts as forgotten.
  */
-function effectiveNow(limit: CounterLimit, state: CounterState, nowUs: number): number {
-  return state.startUs > nowUs && !isForgotten(limit, state, nowUs) ? state.startUs : nowUs
+function effectiveMs(limit: CounterLimit, state: CounterState, nowMs: number): number {
+  return state.startMs > nowMs && !isForgotten(limit, state, nowMs) ? state.startMs : nowMs
 }
 
-function isForgotten(limit: CounterLimit, state: CounterState, nowUs: number): boolean {
-  // Rounded up before it is taken away: what is left of a rounded difference can be a microsecond too much.
-  return state.startUs - nowUs > limit.windowUs - Math.ceil(limit.windowUs / limit.limit)
+function isForgotten(limit: CounterLimit, state: CounterState, nowMs: number): boolean {
+  const lengthMs = windowMs(limit)
+  // Rounded up before it is taken away: what is left of a rounded difference can be a millisecond too much.
+  return state.startMs - nowMs > lengthMs - Math.ceil(lengthMs / limit.limit)
 }
 
-function windowStart(limit: CounterLimit, atUs: number): number {
+function windowStart(limit: CounterLimit, atMs: number): number {
+  const lengthMs = windowMs(limit)
   // Exact below 2^53 (see exact-fraction.ts), and several times faster than % on numbers beyond 32 bits.
-  return Math.floor(atUs / limit.windowUs) * limit.windowUs
+  return Math.floor(atMs / lengthMs) * lengthMs
 }
 
-function currentAt(state: CounterState, startUs: number): number {
-  return state.startUs === startUs ? state.current : 0
+function currentAt(state: CounterState, startMs: number): number {
+  return state.startMs === startMs ? state.current : 0
 }
 
-function previousAt(limit: CounterLimit, state: CounterState, startUs: number): number {
-  if (state.startUs === startUs) return state.previous
-  return state.startUs + limit.windowUs === startUs ? state.current : 0
+function previousAt(limit: CounterLimit, state: CounterState, startMs: number): number {
+  if (state.startMs === startMs) return state.previous
+  return state.startMs + windowMs(limit) === startMs ? state.current : 0
 }
 
-/** The units of the previous window that still count when `overlapUs` of it is inside the sliding one. */
-function fadedUnits(limit: CounterLimit, previous: number, overlapUs: number): number {
-  return previous === 0 ? 0 : mulDivCeil(previous, overlapUs, limit.windowUs)
+/** The units of the previous window that still count when `overlapMs` of it is inside the sliding one. */
+function fadedUnits(limit: CounterLimit, previous: number, overlapMs: number): number {
+  return previous === 0 ? 0 : mulDivFloor(previous, overlapMs, windowMs(limit))
 }
 
-function usedAt(limit: CounterLimit, state: CounterState, nowUs: number): number {
-  const atUs = effectiveNow(limit, state, nowUs)
-  const startUs = windowStart(limit, atUs)
-  const overlapUs = limit.windowUs - (atUs - startUs)
-  return currentAt(state, startUs) + fadedUnits(limit, previousAt(limit, state, startUs), overlapUs)
+function usedAt(limit: CounterLimit, state: CounterState, nowMs: number): number {
+  const atMs = effectiveMs(limit, state, nowMs)
+  const startMs = windowStart(limit, atMs)
+  const overlapMs = windowMs(limit) - (atMs - startMs)
+  return currentAt(state, startMs) + fadedUnits(limit, previousAt(limit, state, startMs), overlapMs)
 }
 
 function decide(
@@ -111,34 +124,36 @@ function decide(
   mayCharge: boolean,
   out: Outcome,
 ): void {
-  const atUs = effectiveNow(limit, state, nowUs)
-  const startUs = windowStart(limit, atUs)
-  const endUs = startUs + limit.windowUs
-  const current = currentAt(state, startUs)
-  const previous = previousAt(limit, state, startUs)
-  const used = current + fadedUnits(limit, previous, endUs - atUs)
+  const nowMs = toMs(nowUs)
+  const atMs = effectiveMs(limit, state, nowMs)
+  const startMs = windowStart(limit, atMs)
+  const endMs = startMs + windowMs(limit)
+  const current = currentAt(state, startMs)
+  const previous = previousAt(limit, state, startMs)
+  const used = current + fadedUnits(limit, previous, endMs - atMs)
   const left = limit.limit - used - units
   if (left >= 0 && mayCharge && units > 0) {
-    state.startUs = startUs
+    state.startMs = startMs
     state.previous = previous
     state.current = current + units
     out.waitUs = 0
     out.remaining = left
-    out.resetAfterUs = endUs + limit.windowUs - nowUs
-    out.chargedAtUs = atUs
+    out.resetAfterUs = (endMs - nowMs) * MS_US + limit.windowUs
+    out.chargedAtUs = atMs * MS_US
     return
   }
-  out.waitUs = left >= 0 ? 0 : fitsAt(limit, startUs, current, previous, units) - nowUs
+  out.waitUs = left >= 0 ? 0 : (fitsAt(limit, startMs, current, previous, units) - nowMs) * MS_US
   out.remaining = Math.max(0, limit.limit - used)
   // The current units fade over the next window.
-  out.resetAfterUs = current > 0 ? endUs + limit.windowUs - nowUs : previous > 0 ? endUs - nowUs : 0
+  const emptyMs = current > 0 ? endMs + windowMs(limit) : previous > 0 ? endMs : nowMs
+  out.resetAfterUs = (emptyMs - nowMs) * MS_US
   out.chargedAtUs = NOT_CHARGED
 }
 
-/** When a cost that does not fit now will, after a window that began at `startUs` with these units. */
+/** When a cost that does not fit now will, after a window that began at `startMs` with these units. */
 function fitsAt(
   limit: CounterLimit,
-  startUs: number,
+  startMs: number,
   current: number,
   previous: number,
   cost: number,
@@ -146,30 +161,29 @@ function fitsAt(
   if (cost > limit.limit) return NEVER
   const spare = limit.limit - current - cost
   // Either enough of the previous window slides out while this one lasts, or this one must become the previous.
-  if (spare >= 0) return startUs + fadeUs(limit, previous, spare)
-  return startUs + limit.windowUs + fadeUs(limit, current, limit.limit - cost)
+  if (spare >= 0) return startMs + fadeMs(limit, previous, spare)
+  return startMs + windowMs(limit) + fadeMs(limit, current, limit.limit - cost)
 }
 
-/** Elapsed time into a window at which at most `spare` of `previous` units still count. */
-function fadeUs(limit: CounterLimit, previous: number, spare: number): number {
+/** Elapsed time into a window at which at most `spare` of `previous` units, rounded down, still count. */
+function fadeMs(limit: CounterLimit, previous: number, spare: number): number {
   if (previous <= spare) return 0
-  return limit.windowUs - mulDivFloor(spare, limit.windowUs, previous)
+  return windowMs(limit) + 1 - mulDivCeil(windowMs(limit), spare + 1, previous)
 }
 
 /** Writes units down, whether they fit or not. */
-function charge(limit: CounterLimit, state: CounterState, cost: number, nowUs: number): void {
-  const atUs = effectiveNow(limit, state, nowUs)
-  const startUs = windowStart(limit, atUs)
-  const current = currentAt(state, startUs)
-  state.previous = previousAt(limit, state, startUs)
+function charge(limit: CounterLimit, state: CounterState, cost: number, nowMs: number): void {
+  const startMs = windowStart(limit, effectiveMs(limit, state, nowMs))
+  const current = currentAt(state, startMs)
+  state.previous = previousAt(limit, state, startMs)
   state.current = current + cost
-  state.startUs = startUs
+  state.startMs = startMs
 }
 
 /** Charges units that were used already, as far as there is room. */
-function chargeBeyond(limit: CounterLimit, state: CounterState, units: number, nowUs: number): void {
-  const charged = Math.min(units, roomBeyond(limit, usedAt(limit, state, nowUs)))
-  if (charged > 0) charge(limit, state, charged, nowUs)
+function chargeBeyond(limit: CounterLimit, state: CounterState, units: number, nowMs: number): void {
+  const charged = Math.min(units, roomBeyond(limit, usedAt(limit, state, nowMs)))
+  if (charged > 0) charge(limit, state, charged, nowMs)
 }
 
 /** Takes back up to `units` from the window of `chargedAtUs`, or from the oldest without it. Returns the units. */
@@ -180,59 +194,60 @@ function refund(
   chargedAtUs: number | null,
   nowUs: number,
 ): number {
+  const nowMs = toMs(nowUs)
   if (units < 0) {
-    chargeBeyond(limit, state, -units, nowUs)
+    chargeBeyond(limit, state, -units, nowMs)
     return 0
   }
   if (chargedAtUs !== null && chargedAtUs <= state.resetUs) return 0
-  const startUs = windowStart(limit, effectiveNow(limit, state, nowUs))
-  let current = currentAt(state, startUs)
-  let previous = previousAt(limit, state, startUs)
-  const chargedStartUs = chargedAtUs === null ? null : windowStart(limit, chargedAtUs)
+  const startMs = windowStart(limit, effectiveMs(limit, state, nowMs))
+  let current = currentAt(state, startMs)
+  let previous = previousAt(limit, state, startMs)
+  const chargedStartMs = chargedAtUs === null ? null : windowStart(limit, toMs(chargedAtUs))
   let left = units
-  if (chargedStartUs === null || chargedStartUs === startUs - limit.windowUs) {
+  if (chargedStartMs === null || chargedStartMs === startMs - windowMs(limit)) {
     const back = Math.min(left, previous)
     previous -= back
     left -= back
   }
-  if (chargedStartUs === null || chargedStartUs === startUs) {
+  if (chargedStartMs === null || chargedStartMs === startMs) {
     const back = Math.min(left, current)
     current -= back
     left -= back
   }
   if (left === units) return 0
-  state.startUs = startUs
+  state.startMs = startMs
   state.current = current
   state.previous = previous
   return units - left
 }
 
 function reset(limit: CounterLimit, state: CounterState, nowUs: number): void {
-  state.resetUs = Math.max(state.resetUs, effectiveNow(limit, state, nowUs))
-  state.startUs = 0
+  state.resetUs = Math.max(state.resetUs, effectiveMs(limit, state, toMs(nowUs)) * MS_US)
+  state.startMs = 0
   state.current = 0
   state.previous = 0
 }
 
 /** Units that count beyond the end of this window can only have been admitted in it. */
 function usedUp(limit: CounterLimit, untilUs: number, nowUs: number): CounterState {
-  const startUs = windowStart(limit, nowUs)
-  const isOfThisWindow = untilUs > startUs + limit.windowUs
+  const startMs = windowStart(limit, toMs(nowUs))
+  const isOfThisWindow = untilUs > startMs * MS_US + limit.windowUs
   const units = limit.limit
-  return { startUs, current: isOfThisWindow ? units : 0, previous: isOfThisWindow ? 0 : units, resetUs: 0 }
+  return { startMs, current: isOfThisWindow ? units : 0, previous: isOfThisWindow ? 0 : units, resetUs: 0 }
 }
 
 /** The state matters until its window has been the previous one; catching up with a back-step comes on top. */
 function keepForUs(limit: CounterLimit, state: CounterState, nowUs: number): number {
-  return Math.max(0, state.startUs - nowUs) + 2 * limit.windowUs
+  return Math.max(0, state.startMs * MS_US - nowUs) + 2 * limit.windowUs
 }
 
-/** A counter: `startUs` in the first half of the row, `current` and `previous` in the quarters of the second. */
+/** A counter: `startMs` in the first half of the row, `current` and `previous` in the quarters of the second. */
 class CounterView extends RowView implements CounterState {
-  get startUs(): number {
+  get startMs(): number {
     return this.page.doubles[this.index * 2] as number
   }
-  set startUs(value: number) {
+  set startMs(value: number) {
     this.page.doubles[this.index * 2] = value
   }
   get current(): number {
@@ -247,6 +262,43 @@ class CounterView extends RowView implements CounterState {
   set previous(value: number) {
     this.page.integers[this.index * 4 + 3] = value
   }
+}
+
+/** The window's number is told by its last digit: whoever knows the time to within five windows knows it. */
+const DIGITS = 10
+/** Replies of one integer are read with the server's clock as this process knows it, which five short windows may exceed. */
+const LEAST_ALONE_MS = 1_000
+/** The most units of the previous window that the stored number can say. */
+const MOST_IN_NUMBER = 9_999_999
+
+/** `(left × 2·window + time to live − 1) × 10 + the last digit of the window's number`: see lua/algorithms. */
+const alone: AloneReply<CounterLimit> = {
+  isPossible(limit) {
+    const lengthMs = windowMs(limit)
+    const most = (limit.limit + 1) * 2 * lengthMs * DIGITS
+    return (
+      lengthMs >= LEAST_ALONE_MS &&
+      most <= Number.MAX_SAFE_INTEGER &&
+      lengthMs * MOST_IN_NUMBER <= Number.MAX_SAFE_INTEGER
+    )
+  },
+  read(limit, reply, serverUs, out) {
+    const lengthMs = windowMs(limit)
+    const digit = reply % DIGITS
+    const rest = (reply - digit) / DIGITS
+    const ttlMs = (rest % (2 * lengthMs)) + 1
+    const left = Math.floor(rest / (2 * lengthMs))
+    if (left >= limit.limit || ttlMs <= lengthMs) return false
+    // The window nearest to the server's clock whose number ends in the digit.
+    const elapsedMs = 2 * lengthMs - ttlMs
+    const near = Math.round((toMs(serverUs) - elapsedMs) / lengthMs)
+    const number = near + ((((digit - near) % DIGITS) + DIGITS + DIGITS / 2) % DIGITS) - DIGITS / 2
+    out.waitUs = 0
+    out.remaining = left
+    out.resetAfterUs = ttlMs * MS_US
+    out.chargedAtUs = (number * lengthMs + elapsedMs) * MS_US
+    return true
+  },
 }
 
 export const slidingWindowCounterAlgorithm: Algorithm<CounterLimit, CounterState> = {
@@ -272,18 +324,31 @@ export const slidingWindowCounterAlgorithm: Algorithm<CounterLimit, CounterState
   usedUp,
   keepForUs,
   isUncharged(limit, state, nowUs) {
-    const startUs = windowStart(limit, effectiveNow(limit, state, nowUs))
-    return currentAt(state, startUs) === 0 && previousAt(limit, state, startUs) === 0
+    const startMs = windowStart(limit, effectiveMs(limit, state, toMs(nowUs)))
+    return currentAt(state, startMs) === 0 && previousAt(limit, state, startMs) === 0
   },
   rows: () => new TypedRows((page, index) => new CounterView(page, index)),
   wire: {
-    code: '2',
-    script: 'decide_counter',
-    span: limit => limit.windowUs,
-    parts: () => 0,
+    kind: 'counter',
+    numbers: limit => [limit.limit, windowMs(limit)],
     mostLeft: limit => limit.limit,
-    remaining: (_limit, left) => left,
-    resetAfterUs: (limit, _left, nowUs) => windowStart(limit, nowUs) + 2 * limit.windowUs - nowUs,
+    charged(limit, left, nowUs, out) {
+      const nowMs = toMs(nowUs)
+      out.waitUs = 0
+      out.remaining = left
+      out.resetAfterUs = (windowStart(limit, nowMs) - nowMs) * MS_US + 2 * limit.windowUs
+      out.chargedAtUs = nowMs * MS_US
+    },
+    decided(limit, [previous, current, startMs, resetMs], units, nowUs, isCharged, out) {
+      const state = {
+        startMs: Number(startMs),
+        current: Number(current),
+        previous: Number(previous),
+        resetUs: Number(resetMs) * MS_US,
+      }
+      decide(limit, state, units, nowUs, isCharged, out)
+    },
+    alone,
   },
   toJSON() {
     return this.name

@@ -247,13 +247,26 @@ export const slidingWindowLogAlgorithm: Algorithm<LogLimit, LogState> = {
   isUncharged: (limit, state, nowUs) => usedAt(limit, state, nowUs) === 0,
   rows: logRows,
   wire: {
-    code: '1',
-    script: 'decide_log',
-    span: limit => limit.windowUs,
-    parts: () => 0,
+    kind: 'log',
+    numbers: limit => [limit.limit, limit.windowUs],
     mostLeft: limit => limit.limit,
-    remaining: (_limit, left) => left,
-    resetAfterUs: limit => limit.windowUs,
+    charged(limit, left, nowUs, out) {
+      out.waitUs = 0
+      out.remaining = left
+      out.resetAfterUs = limit.windowUs
+      out.chargedAtUs = nowUs
+    },
+    /** `leavesUs`: when the entry was written whose leaving makes room. */
+    decided(limit, state, units, nowUs, isCharged, out) {
+      const [used, lastUs, leavesUs] = state.map(Number) as [number, number, number]
+      const left = limit.limit - used - (isCharged ? units : 0)
+      const fits = limit.limit - used - units >= 0
+      out.waitUs = fits ? 0 : units > limit.limit ? NEVER : leavesUs + limit.windowUs - nowUs
+      out.remaining = Math.max(0, left)
+      const newestUs = isCharged ? Math.max(lastUs, nowUs) : lastUs
+      out.resetAfterUs = used === 0 && !isCharged ? 0 : newestUs + limit.windowUs - nowUs
+      out.chargedAtUs = isCharged ? newestUs : NOT_CHARGED
+    },
   },
   toJSON() {
     return this.name

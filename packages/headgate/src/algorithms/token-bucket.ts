@@ -357,14 +357,20 @@ export const tokenBucketAlgorithm: Algorithm<TokenBucketLimit, BucketState> = {
   isUncharged: (limit, state, nowUs) => missingAt(limit, state, nowUs) === 0,
   rows: () => new TypedRows((page, index) => new BucketView(page, index)),
   wire: {
-    code: '4',
-    script: 'decide_bucket',
-    span: limit => limit.refillPerSecond,
-    parts: () => 0,
+    kind: 'bucket',
+    numbers: limit => [limit.limit, limit.refillPerSecond, `${limit.limit}/${limit.refillPerSecond}`],
     // In micro-tokens.
     mostLeft: limit => limit.limit * MICRO,
-    remaining: (_limit, left) => Math.floor(left / MICRO),
-    resetAfterUs: (limit, left) => refillUs(limit.refillPerSecond, limit.limit * MICRO - left),
+    charged(limit, left, nowUs, out) {
+      out.waitUs = 0
+      out.remaining = Math.floor(left / MICRO)
+      out.resetAfterUs = refillUs(limit.refillPerSecond, limit.limit * MICRO - left)
+      out.chargedAtUs = nowUs
+    },
+    decided(limit, [missing, lastRefillUs], units, nowUs, isCharged, out) {
+      const state = { missing: Number(missing), lastRefillUs: Number(lastRefillUs), resetUs: 0 }
+      decide(limit, state, units, nowUs, isCharged, out)
+    },
   },
   toJSON() {
     return this.name

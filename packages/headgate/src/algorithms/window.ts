@@ -1,4 +1,5 @@
 /** What limits of so many units in a window have in common, however they count them. */
+import { unexpected } from '../errors/headgate-error.js'
 import { LEASE_PARTS, type Limit, type OptionField } from './algorithm.js'
 import { type Duration, durationOption, formatDurationUs, parseWindowUs } from './durations.js'
 import { mulDivFloor } from './exact-fraction.js'
@@ -47,6 +48,9 @@ export const WINDOW_FIELDS = {
 export function parseWindow(options: WindowOptions): Pick<WindowLimit, 'limit' | 'windowUs' | 'quota'> {
   const limit = parseUnits(options.limit, 'limit')
   const windowUs = parseWindowUs(options.window)
+  if (windowUs % 1_000 !== 0) {
+    throw unexpected('ERR_HEADGATE_INVALID_LIMIT', 'window', 'a whole number of milliseconds', options.window)
+  }
   return { limit, windowUs, quota: quotaOf(limit, windowUs) }
 }
 
@@ -63,7 +67,8 @@ export const windowNumbers = {
     if (processes <= 1 || limit.limit === 0) return limit
     const units = Math.floor(limit.limit / processes)
     if (units >= 1) return { ...limit, limit: units }
-    const windowUs = Math.ceil((limit.windowUs * processes) / limit.limit)
+    // In whole milliseconds, as every window.
+    const windowUs = Math.ceil((limit.windowUs * processes) / limit.limit / 1_000) * 1_000
     return { ...limit, limit: 1, windowUs, quota: { ...limit.quota, windowUs } }
   },
   part<L extends WindowLimit>(limit: L, part: number, of: number): L {

@@ -346,6 +346,7 @@ class PolicyLimiter implements RuleLimiter {
       },
       onReload: ({ rules }) => {
         this.#counter.reloads++
+        this.#store.policiesChanged?.()
         this.#emit?.({ type: 'reload', rules: rules.length })
       },
     })

@@ -32,6 +32,8 @@ export interface Store {
   renew?(renewals: readonly Renewal[]): MaybePromise<readonly boolean[]>
   /** Forgets what the checks' subjects have used. */
   reset(checks: readonly Check[]): MaybePromise<void>
+  /** Called when the policies of a limiter on it have changed. */
+  policiesChanged?(): void
   /** Returns unfinished work, such as a call that missed its deadline; null if there is none. */
   pending?(): Promise<unknown> | null
   /** Releases what the store holds open. It must not be asked afterwards. */

@@ -84,21 +84,21 @@ describe('a Redis key', () => {
       scope: 'global',
       name: 'api.log-1m',
     })
-    expect(key).toBe('ratelimit:v1:{ip:2001:db8::1}:global:api.log-1m')
+    expect(key).toBe('ratelimit:v2:{ip:2001:db8::1}:global:api.log-1m')
   })
 
   it('the key of an IPv6 caller is in the slot of its /48, with those of the networks around it', () => {
     const keyOf = (subject: string) =>
       redisKey({ prefix: 'ratelimit', tenant: 't', subject, scope: 'global', name: 'api.log-1m' })
     expect(keyOf('ip:2001:db8:1:2::/64')).toBe(
-      'ratelimit:v1:{t/ip:2001:db8:1::/48}2001:db8:1:2::/64:global:api.log-1m',
+      'ratelimit:v2:{t/ip:2001:db8:1::/48}2001:db8:1:2::/64:global:api.log-1m',
     )
     expect(keyOf('ip:2001:db8:1:0::/56')).toBe(
-      'ratelimit:v1:{t/ip:2001:db8:1::/48}2001:db8:1:0::/56:global:api.log-1m',
+      'ratelimit:v2:{t/ip:2001:db8:1::/48}2001:db8:1:0::/56:global:api.log-1m',
     )
-    expect(keyOf('ip:2001:db8:1::/48')).toBe('ratelimit:v1:{t/ip:2001:db8:1::/48}:global:api.log-1m')
+    expect(keyOf('ip:2001:db8:1::/48')).toBe('ratelimit:v2:{t/ip:2001:db8:1::/48}:global:api.log-1m')
     // Only names we made ourselves: text that merely looks like one is encoded as usual.
-    expect(keyOf('ip:}{::/64')).toBe('ratelimit:v1:{t/ip:%7d%7b::/64}:global:api.log-1m')
+    expect(keyOf('ip:}{::/64')).toBe('ratelimit:v2:{t/ip:%7d%7b::/64}:global:api.log-1m')
   })
 
   it('different parts give different keys: over 100,000 hostile tuples, each with its neighbours', () => {
@@ -149,7 +149,7 @@ describe('a Redis key', () => {
       const key = redisKey(parts)
       const tag = hashTag(key)
       if (tag === '' || tag === key) throw new Error(`no hash tag in ${key}`)
-      if (!key.startsWith(`ratelimit:v1:{${tag}}:`)) throw new Error(`the tag of ${key} is ${tag}`)
+      if (!key.startsWith(`ratelimit:v2:{${tag}}:`)) throw new Error(`the tag of ${key} is ${tag}`)
       // Neither scope nor name moves it, so all limits of a subject share a slot.
       const other = hashTag(redisKey({ ...parts, scope: '{x}', name: 'other.limit' }))
       if (other !== tag) throw new Error(`${tag} became ${other}`)

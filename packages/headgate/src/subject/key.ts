@@ -1,5 +1,5 @@
 /**
- * `<prefix>:v1:{<tenant>/<type>:<id>}:<scope>:<policy>.<limit>`
+ * `<prefix>:v2:{<tenant>/<type>:<id>}:<scope>:<policy>.<limit>`
  *
  * The braces are Redis Cluster's hash tag: only the text between them chooses the slot, so all limits of a subject live
  * together and one script can charge them. The keys of an IPv6 caller use the tag of its /48, and its own network
@@ -11,7 +11,7 @@ import { digest } from './digest.js'
 import { slotSubject } from './subject.js'
 
 /** Bumped when the layout of the stored state changes, which restarts all limits once. */
-const STATE_VERSION = 'v1'
+const STATE_VERSION = 'v2'
 const MAX_PART_LENGTH = 96
 const PLAIN = /^[A-Za-z0-9_.-]*$/
 const PLAIN_SUBJECT = /^[A-Za-z0-9_.-]*:[A-Za-z0-9_.-]*$/

@@ -51,6 +51,37 @@ const families: readonly (readonly Limit[])[] = [
   ['2s', '5s'].map(holdFor => concurrency({ limit: 6, holdFor: holdFor as '2s', name: 'held' })),
 ]
 
+/** The counters, which tell windows apart by one digit. */
+const COUNTERS = [3, 4, 5]
+/** Nine of the shortest of their windows back, a digit is another window's; see "the counter after a step of the clock". */
+const FURTHEST_BACK_US = 8 * 7_000
+
+/** Whether the clock may step back by any time: it may if there is no counter. */
+function mayStepFar(history: readonly Step[]): boolean {
+  return !picksOf(history).some(({ family }) => COUNTERS.includes(family))
+}
+
+function picksOf(history: readonly Step[]): Pick[] {
+  return history.flatMap(one => {
+    if (one.kind === 'decide' || one.kind === 'peek') return [...one.alternatives.flat(), ...one.shadow]
+    return one.kind === 'reset' ? [one.check] : []
+  })
+}
+
+/** The same history with the log and counters in sub-windows in place of counters. */
+export function withoutCounters(history: readonly Step[]): Step[] {
+  const other = (pick: Pick): Pick =>
+    COUNTERS.includes(pick.family) ? { ...pick, family: pick.family + 3 } : pick
+  return history.map(one => {
+    if (one.kind === 'reset') return { ...one, check: other(one.check) }
+    if (one.kind !== 'decide' && one.kind !== 'peek') return one
+    const distinct = (picks: Pick[]): Pick[] => [
+      ...new Map(picks.map(other).map(pick => [`${pick.family}/${pick.scope}`, pick])).values(),
+    ]
+    return { ...one, alternatives: one.alternatives.map(distinct), shadow: distinct(one.shadow) }
+  })
+}
+
 const cost = fc.oneof(
   { weight: 8, arbitrary: fc.integer({ min: 1, max: 3 }) },
   { weight: 3, arbitrary: fc.integer({ min: 0, max: 30 }) },
@@ -117,20 +148,34 @@ export const step: fc.Arbitrary<Step> = fc.oneof(
 
 /**
  * Plays a history against both stores and returns the answers of each, in order. All calls to the second are sent
- * before the first is awaited; one connection keeps them in order.
+ * before the first is awaited; one connection keeps them in order. Checks of one turn have an order only if they ask the
+ * same, so that others get a turn of their own.
  */
-export function play(history: readonly Step[], stores: [Store, Store], clock: ManualClock, subject: string) {
-  const outcomes: [MaybePromise<unknown>, MaybePromise<unknown>][] = []
+export async function play(
+  history: readonly Step[],
+  stores: [Store, Store],
+  clock: ManualClock,
+  subject: string,
+): Promise<MaybePromise<unknown>[]> {
+  const outcomes: MaybePromise<unknown>[] = []
+  let lastAsked = ''
   const charges: Refund[] = []
+  const furthestBackUs = mayStepFar(history) ? Number.POSITIVE_INFINITY : FURTHEST_BACK_US
+  let latestUs = clock.nowUs()
   for (const one of history) {
     if (one.kind === 'wait') {
       // A server's clock never shows a time before 1970.
-      clock.advanceUs(Math.max(one.us, -clock.nowUs()))
+      const earliestUs = Math.max(0, latestUs - furthestBackUs)
+      clock.advanceUs(Math.max(one.us, earliestUs - clock.nowUs()))
+      latestUs = Math.max(latestUs, clock.nowUs())
       continue
     }
+    const asked = JSON.stringify(one)
+    if (asked !== lastAsked) await new Promise(setImmediate)
+    lastAsked = asked
     const act = actionOf(one, charges, subject)
     const first = act(stores[0])
-    outcomes.push([first, act(stores[1])])
+    outcomes.push(first, act(stores[1]))
     if (one.kind === 'decide') charges.push(...chargesOf(checksOfRequest(one, subject), first as Answer))
   }
   return outcomes

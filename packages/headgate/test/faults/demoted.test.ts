@@ -12,7 +12,7 @@ import { sendCommand } from '../support/resp.ts'
 import { startTcpProxy } from '../support/tcp-proxy.ts'
 import { waitUntil } from '../support/wait-until.ts'
 
-const KEY = 'ratelimit:v1:{user:1}:global:api.log-1h'
+const KEY = 'ratelimit:v2:{user:1}:global:api.log-1h'
 
 it.each([
   ['ioredis', 'scripts'],

@@ -76,6 +76,6 @@ async function press(port) {
 }
 
 async function countKeys(port) {
-  const keys = await sendCommand(port, 'KEYS', 'ratelimit:v1:*')
+  const keys = await sendCommand(port, 'KEYS', 'ratelimit:v2:*')
   return keys.length
 }

@@ -106,7 +106,7 @@ describe.each(['ioredis', 'node-redis'] as const)('with %s', library => {
     expect(await source()).toBe('redis')
     proxy.dropReplies({ thenResetAfterMs: 20 })
     for (let time = 0; time < 4; time++) expect(await source()).toBe('local')
-    const charged = await sendCommand(server.port, 'ZCARD', 'ratelimit:v1:{user:1}:global:api.log-1h')
+    const charged = await sendCommand(server.port, 'ZCARD', 'ratelimit:v2:{user:1}:global:api.log-1h')
     expect(charged).toBeLessThanOrEqual(5)
   })
 })

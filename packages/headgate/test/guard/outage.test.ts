@@ -83,7 +83,7 @@ describe.each(['ioredis', 'node-redis'] as const)('with %s', library => {
 
   it('the breaker does not open for a key that holds something else', async () => {
     const { server, limiter, events, source } = await setUp(library)
-    await sendCommand(server.port, 'SET', 'ratelimit:v1:{user:poisoned}:global:api.log-1h', 'x')
+    await sendCommand(server.port, 'SET', 'ratelimit:v2:{user:poisoned}:global:api.log-1h', 'x')
     for (let time = 0; time < 30; time++) {
       expect((await limiter.check('user:poisoned', { policy: 'api' })).source).toBe('local')
     }

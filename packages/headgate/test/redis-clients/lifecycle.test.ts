@@ -250,7 +250,7 @@ describe('the options of the caller', () => {
         await store.close()
       }
       expect(await sendCommand(server.port, 'KEYS', '*')).toEqual([
-        `ratelimit:v1:{user:1}:global:test.${LOG.id}`,
+        `ratelimit:v2:{user:1}:global:test.${LOG.id}`,
       ])
       await server.stop()
     })

@@ -1,56 +1,115 @@
-import { type Limit, NEVER, NOT_CHARGED } from '../../algorithms/algorithm.js'
+import { NOT_CHARGED } from '../../algorithms/algorithm.js'
 import type { Refund } from '../../check/check.js'
 import type { PendingCheck } from '../../check/pending-check.js'
 import type { NamedLimit } from '../../check/plan.js'
 import { HeadgateError } from '../../errors/headgate-error.js'
 import { printable } from '../../errors/shown-text.js'
+import type { ChecksCall } from './encode.js'
 import { integerOf, ReplyReader, replyError } from './reply.js'
 
+/** What the replies of a server tell about its clock, and what is known of it. */
+export interface ServerClock {
+  /** The server's time as well as it is known, in microseconds. */
+  nowUs(): number
+  learn(nowUs: number): void
+}
+
+/** Errors by check, in order, of those that failed although the call succeeded. */
+export type CheckErrors = Map<PendingCheck, HeadgateError>
+
 /**
- * Writes the numbers of a reply into its checks. Returns the errors of those that failed alone, in order; null if none
- * did. Throws for a reply that breaks the script's contract (see lua/decide.lua).
+ * Writes the numbers of a reply into the checks of its call, and the errors of those that failed alone into `errors`. Throws for a
+ * reply that breaks the script's contract (see lua/decide.lua and straight-line.ts).
  */
 export function decodeChecks(
   reply: unknown,
-  checks: readonly PendingCheck[],
-): readonly (HeadgateError | null)[] | null {
+  { checks, line }: ChecksCall,
+  clock: ServerClock,
+  errors: CheckErrors,
+): void {
+  if (line?.hasAlone && checks.length === 1 && !Array.isArray(reply)) {
+    decodeAlone(reply, checks[0] as PendingCheck, clock)
+    return
+  }
   const reader = new ReplyReader(reply)
-  const nowUs = reader.integer(0)
-  let errors: (HeadgateError | null)[] | null = null
-  for (let index = 0; index < checks.length; index++) {
-    const check = checks[index] as PendingCheck
-    const error = check.asked.isSingle
-      ? decodeSingle(reader, check, nowUs)
-      : decodeSeveral(reader, check, nowUs)
-    if (error === null) continue
-    errors ??= new Array(checks.length).fill(null)
-    errors[index] = error
+  // Everything is worked out as of the time that the script read, which comes last.
+  const nowUs = reader.lastInteger(0)
+  clock.learn(nowUs)
+  for (const check of checks) {
+    const error =
+      line !== null
+        ? decodeStraight(reader, check, nowUs)
+        : check.isPeek
+          ? decodePeek(reader, check, nowUs)
+          : decodeQuestion(reader, check, nowUs)
+    if (error !== null) errors.set(check, error)
   }
   reader.end()
-  return errors
 }
 
-function decodeSingle(reader: ReplyReader, check: PendingCheck, nowUs: number): HeadgateError | null {
-  const value = reader.next()
-  if (isFailure(value)) return keyError(value)
-  decodeVerdict(value, check, 0, nowUs)
-  check.charged = check.waitUs === 0 ? 0 : -1
+/** A lone check that was charged is one integer. */
+function decodeAlone(reply: unknown, check: PendingCheck, clock: ServerClock): void {
+  const { limit } = check.asked.limits[0] as NamedLimit
+  const { alone } = limit.algorithm.wire
+  if (!alone?.read(limit, integerOf(reply, 0), clock.nowUs(), check)) {
+    throw replyError('what a charge can leave', reply)
+  }
+  check.charged = 0
+}
+
+/** All limits were charged, or none; an error comes first. */
+function decodeStraight(reader: ReplyReader, check: PendingCheck, nowUs: number): HeadgateError | null {
+  const { length } = check.asked.limits
+  let charged = 0
+  let failure: readonly unknown[] | null = null
+  for (let index = 0; index < length; index++) {
+    const value = reader.next()
+    if (index === 0 && isFailure(value)) failure = value
+    if (failure === null && decodeLimit(value, check, index, nowUs)) charged++
+  }
+  if (failure !== null) return keyError(failure)
+  if (charged !== 0 && charged !== length) throw replyError('all limits charged or none', charged)
+  check.charged = charged === 0 ? -1 : 0
   return null
 }
 
-function decodeSeveral(reader: ReplyReader, check: PendingCheck, nowUs: number): HeadgateError | null {
+/** The index of the alternative comes first, then all limits; those that were not looked at are 0. */
+function decodeQuestion(reader: ReplyReader, check: PendingCheck, nowUs: number): HeadgateError | null {
   const { asked: plan } = check
   const first = reader.next()
-  if (isFailure(first)) return keyError(first)
+  const failure = isFailure(first) ? first : null
   // An index beyond them would look like a check without limits, and pass.
-  const charged = integerOf(first, -1, plan.ends.length - 1)
-  const looked = charged < 0 ? plan.shadowFrom : (plan.ends[charged] as number)
-  for (let index = 0; index < looked; index++) decodeVerdict(reader.next(), check, index, nowUs)
-  for (let index = plan.shadowFrom; index < plan.limits.length; index++) {
-    decodeVerdict(reader.next(), check, index, nowUs)
+  const charged = failure !== null ? -1 : integerOf(first, -1, plan.ends.length - 1)
+  const looked = failure !== null ? 0 : charged < 0 ? plan.shadowFrom : (plan.ends[charged] as number)
+  for (let index = 0; index < plan.limits.length; index++) {
+    const value = reader.next()
+    if (index < looked) decodeLimit(value, check, index, nowUs)
+    else if (index >= plan.shadowFrom) decodeShadow(value, check, index, nowUs)
   }
+  if (failure !== null) return keyError(failure)
   if (charged >= 0) rejectDenials(check, plan.start(charged), looked)
   check.charged = charged
+  return null
+}
+
+/** The states of all limits: the first alternative that would fit is found here. */
+function decodePeek(reader: ReplyReader, check: PendingCheck, nowUs: number): HeadgateError | null {
+  const { asked: plan } = check
+  const values = plan.limits.map(() => reader.next())
+  check.charged = -1
+  for (let alternative = 0; alternative < plan.ends.length && check.charged < 0; alternative++) {
+    let fits = true
+    for (let index = plan.start(alternative); index < (plan.ends[alternative] as number); index++) {
+      const value = values[index]
+      if (isFailure(value)) return keyError(value)
+      decodeLimit(value, check, index, nowUs)
+      fits &&= check.waitUs === 0
+    }
+    if (fits) check.charged = alternative
+  }
+  for (let index = plan.shadowFrom; index < plan.limits.length; index++) {
+    decodeShadow(values[index], check, index, nowUs)
+  }
   return null
 }
 
@@ -60,35 +119,42 @@ function rejectDenials(check: PendingCheck, from: number, end: number): void {
   }
 }
 
-/** Decodes what a charge at the time of the call left; or wait, remaining, reset and time charged. */
-function decodeVerdict(value: unknown, check: PendingCheck, index: number, nowUs: number): void {
+/**
+ * Reads what a charge at the time of the call left; or whether it was charged, and the state that was read: what follows from that
+ * the algorithm works out here. Returns whether it was charged.
+ */
+function decodeLimit(value: unknown, check: PendingCheck, index: number, nowUs: number): boolean {
   const { limit } = check.asked.limits[index] as NamedLimit
-  if (Array.isArray(value)) decodeNumbers(value, check, limit)
-  else decodeLeft(value, check, limit, nowUs)
-  check.keep(index)
-}
-
-/** What a charge left of a limit is less than all of it. */
-function decodeLeft(value: unknown, check: PendingCheck, limit: Limit, nowUs: number): void {
   const { wire } = limit.algorithm
-  const mostLeft = wire.mostLeft(limit)
-  if (mostLeft === null) throw replyError('a list', value)
-  const left = integerOf(value, 0, mostLeft)
-  check.waitUs = 0
-  check.remaining = wire.remaining(limit, left)
-  check.resetAfterUs = wire.resetAfterUs(limit, left, nowUs)
-  check.chargedAtUs = nowUs
+  let isCharged = true
+  if (Array.isArray(value)) {
+    isCharged = integerOf(value[0], 0, 1) === 1
+    const state = value.slice(1).map(storedValue)
+    wire.decided(limit, state, check.unitsOf(index), nowUs, isCharged, check)
+    if (!isPlausible(check, limit.limit)) throw replyError('a state', value)
+  } else {
+    const mostLeft = wire.mostLeft(limit)
+    if (mostLeft === null) throw replyError('a list', value)
+    wire.charged(limit, integerOf(value, 0, mostLeft), nowUs, check)
+  }
+  check.keep(index)
+  return isCharged
 }
 
-function decodeNumbers(value: unknown, check: PendingCheck, limit: Limit): void {
-  const reader = new ReplyReader(value)
-  const waitUs = reader.integer(-1)
-  check.waitUs = waitUs === -1 ? NEVER : waitUs
-  check.remaining = reader.integer(0, limit.limit)
-  check.resetAfterUs = reader.integer(0)
-  const chargedAtUs = reader.integer(-1)
-  check.chargedAtUs = chargedAtUs === -1 ? NOT_CHARGED : chargedAtUs
-  reader.end()
+/** A shadow limit that cannot be read would not have denied anybody. */
+function decodeShadow(value: unknown, check: PendingCheck, index: number, nowUs: number): void {
+  if (isFailure(value)) check.set(index, 0, 0, 0, NOT_CHARGED)
+  else decodeLimit(value, check, index, nowUs)
+}
+
+function storedValue(value: unknown): number | string {
+  if (typeof value === 'string' && !/^-?\d{1,16}$/.test(value)) return value
+  return integerOf(value, -1)
+}
+
+/** Whether the numbers that follow from a state are numbers, and within the limit. */
+function isPlausible({ waitUs, remaining, resetAfterUs }: PendingCheck, limit: number): boolean {
+  return waitUs >= 0 && remaining >= 0 && remaining <= limit && resetAfterUs >= 0
 }
 
 /** Decodes the units given back, in the order of the refunds. */
@@ -117,7 +183,7 @@ function isFailure(value: unknown): value is [unknown] {
 
 const MAX_SHOWN = 200
 
-function keyError([text]: [unknown]): HeadgateError {
+function keyError([text]: readonly unknown[]): HeadgateError {
   if (typeof text !== 'string') return replyError('a text', text)
   const shown = printable(text.slice(0, MAX_SHOWN))
   return new HeadgateError('ERR_HEADGATE_STORE_KEY', `redis: the state of a key cannot be read: ${shown}`)

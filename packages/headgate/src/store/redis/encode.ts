@@ -1,9 +1,10 @@
 import type { Limit } from '../../algorithms/algorithm.js'
 import type { Check, Refund, Renewal } from '../../check/check.js'
 import type { PendingCheck } from '../../check/pending-check.js'
-import type { NamedLimit, Plan } from '../../check/plan.js'
+import { countsRequests, type NamedLimit } from '../../check/plan.js'
 import type { KeyedState } from '../../subject/key.js'
 import { type Script, scripts } from './scripts.gen.js'
+import type { StraightLine, StraightLines } from './straight-line.js'
 
 /** The keys and arguments of one script call. */
 export interface ScriptCall {
@@ -11,40 +12,39 @@ export interface ScriptCall {
   readonly args: string[]
 }
 
-/** A call of one of the scripts that decide checks. */
+/** A call that decides checks of one plan and one cost, or that looks at any. */
 export interface ChecksCall extends ScriptCall {
   readonly script: Script
+  readonly checks: readonly PendingCheck[]
+  /** The straight-line script; null for decide.lua and peek.lua. */
+  readonly line: StraightLine | null
 }
 
 type KeyOf = (state: KeyedState) => string
 
-/** Encodes checks for the script that decides them fastest. */
+/** Numbers of a limit in the arguments of decide.lua and the like; `@kind` of no Lua file names more. */
+const NUMBERS = 3
+
+/** Encodes checks as calls: one for each plan and cost among them, mostly one in all. */
 export function encodeChecks(
   checks: readonly PendingCheck[],
   isPeek: boolean,
+  lines: StraightLines,
   keyOf: KeyOf,
   clockUs: string,
-): ChecksCall {
-  const [first] = checks
-  if (!isPeek && first !== undefined && first.asked.isSingle && areAlike(checks, first)) {
-    const { name, limit } = first.asked.limits[0] as NamedLimit
-    const { script } = limit.algorithm.wire
-    const units = first.unitsOf(0)
-    if (script !== null && units > 0) {
-      const keys: string[] = []
-      for (const check of checks) keys.push(keyOf({ subject: check.subject, scope: check.scopeOf(0), name }))
-      return { script: scripts[script], keys, args: oneLimitArgs(limit, units, clockUs) }
-    }
-  }
-  return { script: isPeek ? scripts.peek : scripts.decide, ...encodeAnyChecks(checks, keyOf, clockUs) }
+): readonly ChecksCall[] {
+  if (isPeek) return [peekCall(checks, keyOf, clockUs)]
+  const first = checks[0] as PendingCheck
+  if (areAlike(checks, first)) return [chargeCall(checks, lines, keyOf, clockUs)]
+  return groupsOf(checks).map(group => chargeCall(group, lines, keyOf, clockUs))
 }
 
-/** Whether all checks take the same units of the same plan. */
 function areAlike(checks: readonly PendingCheck[], first: PendingCheck): boolean {
   for (const check of checks) if (!isAlike(check, first)) return false
   return true
 }
 
+/** Whether two checks take the same units of the same plan. */
 function isAlike(one: PendingCheck, other: PendingCheck): boolean {
   if (one.asked !== other.asked || one.cost !== other.cost) return false
   const units = one.more?.units ?? null
@@ -53,133 +53,114 @@ function isAlike(one: PendingCheck, other: PendingCheck): boolean {
   return units !== null && others !== null && units.every((unit, index) => unit === others[index])
 }
 
-/** Arguments of the scripts for one limit, without those that need not be said: each takes Redis as long as some arithmetic. */
-function oneLimitArgs(limit: Limit, units: number, clockUs: string): string[] {
-  const args = [String(limit.limit), String(limit.algorithm.wire.span(limit))]
-  if (clockUs !== '') args.push(numberText(units), clockUs)
-  else if (units !== 1) args.push(numberText(units))
+function groupsOf(checks: readonly PendingCheck[]): PendingCheck[][] {
+  const groups: PendingCheck[][] = []
+  for (const check of checks) {
+    const group = groups.find(([first]) => isAlike(first as PendingCheck, check))
+    if (group === undefined) groups.push([check])
+    else group.push(check)
+  }
+  return groups
+}
+
+function chargeCall(
+  checks: readonly PendingCheck[],
+  lines: StraightLines,
+  keyOf: KeyOf,
+  clockUs: string,
+): ChecksCall {
+  const first = checks[0] as PendingCheck
+  const keys = keysOf(checks, keyOf)
+  const line = lines.of(first.asked)
+  const cost = line === null ? null : costOf(first)
+  if (line === null || cost === null) {
+    return { script: scripts.decide, keys, args: decideArgs(first, clockUs), checks, line: null }
+  }
+  // An argument that need not be said takes Redis as long as some arithmetic.
+  const args = cost === 1 ? [...line.args] : [...line.args, String(cost)]
+  if (clockUs !== '') args.push(clockUs)
+  return { script: line.script, keys, args, checks, line }
+}
+
+/** The units that every limit takes that does not count requests; null if the units do not follow from one cost. */
+function costOf(check: PendingCheck): number | null {
+  const { limits } = check.asked
+  let cost: number | null = null
+  for (let index = 0; index < limits.length; index++) {
+    const units = check.unitsOf(index)
+    if (countsRequests((limits[index] as NamedLimit).limit)) {
+      if (units !== 1) return null
+    } else {
+      if (units === 0 || (cost !== null && cost !== units)) return null
+      cost = units
+    }
+  }
+  return cost ?? 1
+}
+
+function keysOf(checks: readonly PendingCheck[], keyOf: KeyOf): string[] {
+  const keys: string[] = []
+  for (const check of checks) {
+    const { limits } = check.asked
+    for (let index = 0; index < limits.length; index++) {
+      const { name } = limits[index] as NamedLimit
+      keys.push(keyOf({ subject: check.subjectOf(index), scope: check.scopeOf(index), name }))
+    }
+  }
+  return keys
+}
+
+function decideArgs(check: PendingCheck, clockUs: string): string[] {
+  const { ends, limits } = check.asked
+  const args = [clockUs, String(ends.length), ...ends.map(String), String(limits.length)]
+  addLimits(check, args)
   return args
 }
 
-/**
- * Encodes the arguments of decide.lua and peek.lua. Limits are sent once, however many checks share them, and so is the
- * shape of checks of the same plan one behind the other.
- */
-function encodeAnyChecks(checks: readonly PendingCheck[], keyOf: KeyOf, clockUs: string): ScriptCall {
-  const limits = new LimitList()
-  const keys: string[] = []
-  const body: string[] = []
-  let last: PendingCheck | null = null
-  let countAt = 0
-  let alike = 0
-  for (const check of checks) {
-    const { asked: plan } = check
-    for (let index = 0; index < plan.limits.length; index++) keys.push(keyOf(check.checkOf(index)))
-    if (plan.isSingle) {
-      const { limit } = plan.limits[0] as NamedLimit
-      const units = check.unitsOf(0)
-      if (units === 1) body.push(limits.negative(limit))
-      else body.push('0', limits.number(limit), numberText(units))
-      last = null
-    } else if (last !== null && isAlike(check, last)) {
-      body[countAt] = String(++alike)
-    } else {
-      last = check
-      countAt = body.length
-      alike = 1
-      body.push('1')
-      encodeShape(check, plan, body, limits)
-    }
-  }
-  return { keys, args: [clockUs, ...limits.encoded(), ...body] }
+function peekCall(checks: readonly PendingCheck[], keyOf: KeyOf, clockUs: string): ChecksCall {
+  const args = [clockUs]
+  for (const check of checks) addLimits(check, args)
+  return { script: scripts.peek, keys: keysOf(checks, keyOf), args, checks, line: null }
 }
 
-/** Encodes limits and units of a check: its alternatives, then its shadow limits. */
-function encodeShape(check: PendingCheck, plan: Plan, body: string[], limits: LimitList): void {
-  body.push(numberText(plan.ends.length))
-  let from = 0
-  for (const end of [...plan.ends, plan.limits.length]) {
-    body.push(numberText(end - from))
-    for (let index = from; index < end; index++) {
-      body.push(limits.number((plan.limits[index] as NamedLimit).limit), numberText(check.unitsOf(index)))
-    }
-    from = end
+/** For each limit: its kind, units and numbers. */
+function addLimits(check: PendingCheck, args: string[]): void {
+  for (const [index, { limit }] of check.asked.limits.entries()) {
+    const [kind, ...numbers] = limitArgs(limit)
+    args.push(kind as string, String(check.unitsOf(index)), ...numbers)
   }
+}
+
+/** Kind and numbers of a limit, as many for each. */
+function limitArgs(limit: Limit): string[] {
+  const { kind, numbers } = limit.algorithm.wire
+  const args = [kind, ...numbers(limit).map(String)]
+  while (args.length <= NUMBERS) args.push('')
+  return args
 }
 
 /** Encodes the arguments of refund.lua. */
 export function encodeRefunds(refunds: readonly Refund[], keyOf: KeyOf, clockUs: string): ScriptCall {
-  const limits = new LimitList()
-  const body = refunds.flatMap(({ check, units, chargedAtUs, heldSinceUs }) => [
-    limits.number(check.limit),
+  const args = refunds.flatMap(({ check, units, chargedAtUs, heldSinceUs }) => [
+    ...limitArgs(check.limit),
     String(units),
     String(chargedAtUs ?? -1),
     String(heldSinceUs ?? -1),
   ])
-  return { keys: refunds.map(refund => keyOf(refund.check)), args: [clockUs, ...limits.encoded(), ...body] }
+  return { keys: refunds.map(refund => keyOf(refund.check)), args: [clockUs, ...args] }
 }
 
 /** Encodes the arguments of renew.lua. */
 export function encodeRenewals(renewals: readonly Renewal[], keyOf: KeyOf, clockUs: string): ScriptCall {
-  const limits = new LimitList()
-  const body = renewals.flatMap(({ check, takenAtUs }) => [
-    limits.number(check.limit),
+  const args = renewals.flatMap(({ check, takenAtUs }) => [
+    ...limitArgs(check.limit),
     String(check.cost),
     String(takenAtUs),
   ])
-  return { keys: renewals.map(({ check }) => keyOf(check)), args: [clockUs, ...limits.encoded(), ...body] }
+  return { keys: renewals.map(({ check }) => keyOf(check)), args: [clockUs, ...args] }
 }
 
-/**
- * Encodes the arguments of reset.lua: it reads each state as its limit says, so that no foreign data is deleted.
- */
+/** Encodes the arguments of reset.lua: it reads each state as its limit says, so that no foreign data is deleted. */
 export function encodeReset(checks: readonly Check[], keyOf: KeyOf, clockUs: string): ScriptCall {
-  const limits = new LimitList()
-  const body = checks.map(check => limits.number(check.limit))
-  return { keys: checks.map(keyOf), args: [clockUs, ...limits.encoded(), ...body] }
-}
-
-class LimitList {
-  readonly #numbers = new Map<Limit, number>()
-  /** Most checks of a call are about the same limit. */
-  #last: Limit | undefined
-  #lastNumber = 0
-
-  number(limit: Limit): string {
-    return numberText(this.#numberOf(limit))
-  }
-
-  negative(limit: Limit): string {
-    return NEGATIVES[this.#numberOf(limit)] ?? String(-this.#numberOf(limit))
-  }
-
-  /** Four numbers a limit: algorithm, limit, window or refill per second, parts. */
-  encoded(): string[] {
-    const encoded = [String(this.#numbers.size)]
-    for (const limit of this.#numbers.keys()) {
-      const { wire } = limit.algorithm
-      encoded.push(wire.code, String(limit.limit), String(wire.span(limit)), String(wire.parts(limit)))
-    }
-    return encoded
-  }
-
-  #numberOf(limit: Limit): number {
-    if (limit === this.#last) return this.#lastNumber
-    let number = this.#numbers.get(limit)
-    if (number === undefined) {
-      number = this.#numbers.size + 1
-      this.#numbers.set(limit, number)
-    }
-    this.#last = limit
-    this.#lastNumber = number
-    return number
-  }
-}
-
-// Converted to text once, because a call names the same few limits again and again.
-const NUMBERS = Array.from({ length: 64 }, (_, number) => String(number))
-const NEGATIVES = NUMBERS.map(number => `-${number}`)
-
-function numberText(number: number): string {
-  return NUMBERS[number] ?? String(number)
+  return { keys: checks.map(keyOf), args: [clockUs, ...checks.flatMap(({ limit }) => limitArgs(limit))] }
 }

@@ -68,8 +68,8 @@ async function inspectServer(
   warn: (warning: StoreWarning) => void,
 ): Promise<boolean> {
   try {
-    // No limits and no questions: runs the script and touches nothing.
-    await run(scripts.peek, [], ['', '0', '0'])
+    // No keys: runs the script and touches nothing.
+    await run(scripts.peek, [], [''])
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
     if (/^NOPERM|can't run this command|unknown command/.test(reason)) {

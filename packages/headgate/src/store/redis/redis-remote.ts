@@ -1,20 +1,29 @@
 import { HeadgateError } from '../../errors/headgate-error.js'
 import { createKeyWriter } from '../../subject/key.js'
+import type { Clock } from '../../time/clock.js'
 import type { Remote } from '../remote/remote.js'
 import { parseWhole } from '../remote/remote-options.js'
 import type { World } from '../remote/remote-store.js'
 import type { RedisConnection } from './connection.js'
-import { decodeChecks, decodeRefunds, decodeRenewals } from './decode.js'
-import { encodeChecks, encodeRefunds, encodeRenewals, encodeReset, type ScriptCall } from './encode.js'
+import { type CheckErrors, decodeChecks, decodeRefunds, decodeRenewals, type ServerClock } from './decode.js'
+import {
+  type ChecksCall,
+  encodeChecks,
+  encodeRefunds,
+  encodeRenewals,
+  encodeReset,
+  type ScriptCall,
+} from './encode.js'
 import { createFirstConnection } from './first-connection.js'
 import { createHeartbeat } from './heartbeat.js'
 import { createInspection } from './inspect.js'
 import type { RedisSettings } from './redis-options.js'
 import { integerOf } from './reply.js'
-import { retryReadOnly, retryTryAgain, runAsFunction, runByHash } from './script-runner.js'
+import { type RunScript, ScriptRunner } from './script-runner.js'
 import { type Script, scripts } from './scripts.gen.js'
 import { slotOf } from './slot.js'
 import { storeError } from './store-error.js'
+import { StraightLines } from './straight-line.js'
 
 /** Redis as it is without any guard. */
 export interface RedisRemote extends Remote {
@@ -51,9 +60,11 @@ export function createRedisRemote(
   const { clock, timers } = world
   const isSplit = connection.cluster === true
   const timing = { deadlineMs, clock, timers }
-  const runOnce = settings.use === 'functions' ? runAsFunction(connection) : runByHash(connection)
-  const runSettled = isSplit ? retryTryAgain(runOnce, timing) : runOnce
-  const run = retryReadOnly(runSettled, connection, timing)
+  const useFunctions = settings.use === 'functions'
+  const runner = new ScriptRunner({ connection, useFunctions, ...timing })
+  const run: RunScript = (script, keys, args) => runner.run(script, keys, args, asItIs, rethrow)
+  const lines = new StraightLines(testClockUs !== null, useFunctions ? null : world.sha1)
+  const serverClock = new LearntClock(clock)
   const clockUs = (): string => (testClockUs === null ? '' : String(testClockUs()))
   const keyOf = createKeyWriter(prefix, tenant)
   const connected = async (): Promise<void> => connection.ready?.()
@@ -81,9 +92,10 @@ export function createRedisRemote(
   ): Promise<Read> {
     if (unanswered >= MAX_UNANSWERED) return Promise.reject(tooMany(unanswered))
     unanswered += checks
-    const reply = run(script, keys, args)
-    world.onSent?.(reply)
-    return reply.then(
+    const reply = runner.run(
+      script,
+      keys,
+      args,
       value => {
         unanswered -= checks
         return read(value)
@@ -93,11 +105,23 @@ export function createRedisRemote(
         throw storeError(error)
       },
     )
+    world.onSent?.(reply)
+    return reply
+  }
+
+  /** Sends the calls of one turn together. One that fails fails its own checks, unless all do. */
+  async function callAll(calls: readonly ChecksCall[]): Promise<Reply> {
+    const replies = await Promise.allSettled(
+      calls.map(each => call(each.script, each, each.checks.length, asItIs)),
+    )
+    const failed = replies.find(reply => reply.status === 'rejected')
+    if (failed !== undefined && replies.every(reply => reply.status === 'rejected')) throw failed.reason
+    return { calls, replies }
   }
 
   const callBeside: CallBeside = async (script, keys, args, connectWithinMs) => {
     await firstConnection?.wait(connectWithinMs)
-    return call(script, { keys, args }, 1, reply => reply)
+    return call(script, { keys, args }, 1, asItIs)
   }
 
   const look = (): Promise<void> => connected().then(inspection.lookOnce)
@@ -114,11 +138,26 @@ export function createRedisRemote(
     testTime: clockUs,
     batchKeyOf: check => (isSplit && check.plan.limits.length > 0 ? slotOf(keyOf(check.checkOf(0))) : 0),
     nodeOf: state => (isSplit ? (connection.nodeOf?.(keyOf(state)) ?? '') : ''),
-    ask(checks, isPeek, testTime) {
-      const encoded = encodeChecks(checks, isPeek, keyOf, testTime)
-      return call(encoded.script, encoded, checks.length, reply => reply)
+    ask(checks, isPeek, testTime): Promise<Reply> {
+      const calls = encodeChecks(checks, isPeek, lines, keyOf, testTime)
+      if (calls.length > 1) return callAll(calls)
+      const only = calls[0] as ChecksCall
+      return call(only.script, only, checks.length, value => ({
+        calls,
+        replies: [{ status: 'fulfilled', value }],
+      }))
     },
-    read: decodeChecks,
+    read(reply, checks) {
+      const { calls, replies } = reply as Reply
+      const errors: CheckErrors = new Map()
+      for (const [index, each] of calls.entries()) {
+        const result = replies[index] as PromiseSettledResult<unknown>
+        if (result.status === 'fulfilled') decodeChecks(result.value, each, serverClock, errors)
+        else for (const check of each.checks) errors.set(check, result.reason)
+      }
+      return errors.size === 0 ? null : checks.map(check => errors.get(check) ?? null)
+    },
+    forgetPlans: () => lines.forget(),
     async refund(refunds) {
       const encoded = encodeRefunds(refunds, keyOf, clockUs())
       return call(scripts.refund, encoded, 1, reply => decodeRefunds(reply, refunds))
@@ -162,6 +201,40 @@ export function createRedisRemote(
       onClose()
       await connection.close?.()
     },
+  }
+}
+
+function asItIs(reply: unknown): unknown {
+  return reply
+}
+
+function rethrow(error: unknown): never {
+  throw error
+}
+
+/** The replies to the calls of one batch. */
+interface Reply {
+  readonly calls: readonly ChecksCall[]
+  readonly replies: readonly PromiseSettledResult<unknown>[]
+}
+
+/**
+ * The server's clock as the last reply told it. No decision depends on it: it only tells in which of ten windows a charge was made
+ * whose reply had no room for that.
+ */
+class LearntClock implements ServerClock {
+  #offsetUs: number
+
+  constructor(private readonly clock: Clock) {
+    this.#offsetUs = clock.unixMs() * 1_000 - clock.nowUs()
+  }
+
+  nowUs(): number {
+    return this.clock.nowUs() + this.#offsetUs
+  }
+
+  learn(nowUs: number): void {
+    this.#offsetUs = nowUs - this.clock.nowUs()
   }
 }
 

@@ -11,9 +11,11 @@ const INTEGER = /^-?\d{1,16}$/
 export class ReplyReader {
   readonly #reply: readonly unknown[]
   #next = 0
+  #end: number
 
   constructor(reply: unknown) {
     this.#reply = listOf(reply)
+    this.#end = this.#reply.length
   }
 
   next(): unknown {
@@ -24,9 +26,15 @@ export class ReplyReader {
     return integerOf(this.next(), least, most)
   }
 
+  /** Reads the last value before the others, which are then expected to end before it. */
+  lastInteger(least: number): number {
+    this.#end = this.#reply.length - 1
+    return integerOf(this.#reply[this.#end], least)
+  }
+
   /** Rejects a reply that goes on. */
   end(): void {
-    if (this.#next !== this.#reply.length) throw replyError(`${this.#next} values`, this.#reply)
+    if (this.#next !== this.#end) throw replyError(`${this.#next} values`, this.#reply)
   }
 }
 

@@ -15,44 +15,144 @@ const NO_FUNCTION = /^(?:Command failed: )?ERR Function not found|ResponseError:
 /** Runs a script with its keys and arguments and returns the raw reply. */
 export type RunScript = (script: Script, keys: string[], args: string[]) => Promise<unknown>
 
-/** By hash; with the text only when the server says it does not know the hash. */
-export function runByHash(connection: RedisConnection): RunScript {
-  return async (script, keys, args) => {
-    try {
-      return await connection.evalsha(script.sha, keys, args)
-    } catch (error) {
-      if (!says(error, NO_SCRIPT)) throw error
-      return connection.eval(script.text, keys, args)
-    }
-  }
+interface RunnerOptions {
+  readonly connection: RedisConnection
+  /** As Redis Functions instead of scripts. */
+  readonly useFunctions: boolean
+  readonly deadlineMs: number
+  readonly clock: Clock
+  readonly timers: Timers
 }
 
 /** The functions can be flushed again between loading and calling them; each time that proves that nothing ran. */
 const MAX_LOADS = 10
+/** Between two attempts while a slot moves, which usually takes milliseconds. */
+export const TRYAGAIN_PAUSE_MS = 3
+/** A connection younger than this that says it leads to a replica is not replaced for the sake of one call. */
+export const YOUNG_MS = 1_000
 
-/** Runs as a Redis Function; the library is loaded only if the server does not know the function. */
-export function runAsFunction(connection: RedisConnection): RunScript {
-  const { fcall, loadFunctions } = connection
-  if (fcall === undefined || loadFunctions === undefined) {
-    throw new HeadgateError('ERR_HEADGATE_INVALID_OPTION', {
-      field: 'use',
-      expected: "'scripts' for a client without fcall and loadFunctions",
-      got: "'functions'",
+export class ScriptRunner {
+  readonly #options: RunnerOptions
+  readonly #connection: RedisConnection
+  readonly #waiting = new Set<() => void>()
+  #connectedAtMs = Number.NEGATIVE_INFINITY
+  #loading: Promise<unknown> | null = null
+
+  constructor(options: RunnerOptions) {
+    const { connection, useFunctions } = options
+    if (useFunctions && (connection.fcall === undefined || connection.loadFunctions === undefined)) {
+      throw new HeadgateError('ERR_HEADGATE_INVALID_OPTION', {
+        field: 'use',
+        expected: "'scripts' for a client without fcall and loadFunctions",
+        got: "'functions'",
+      })
+    }
+    this.#options = options
+    this.#connection = connection
+    connection.onConnected?.(() => {
+      this.#connectedAtMs = this.#nowMs()
+      for (const go of this.#waiting) go()
+      this.#waiting.clear()
     })
   }
-  let loading: Promise<unknown> | null = null
-  return async (script, keys, args) => {
-    for (let loads = 0; ; loads++) {
+
+  /** Runs a script and hands its reply to `read`, or its error to `fail`, which throws. One promise for the common case. */
+  run<Read>(
+    script: Script,
+    keys: string[],
+    args: string[],
+    read: (reply: unknown) => Read,
+    fail: (error: unknown) => never,
+  ): Promise<Read> {
+    const sentAtMs = this.#nowMs()
+    return this.#send(script, keys, args).then(read, error =>
+      this.#again(error, script, keys, args, sentAtMs).then(read, fail),
+    )
+  }
+
+  #nowMs(): number {
+    return this.#options.clock.nowUs() / 1_000
+  }
+
+  #send({ sha, functionName }: Script, keys: string[], args: string[]): Promise<unknown> {
+    if (!this.#options.useFunctions) return this.#connection.evalsha(sha, keys, args)
+    return (this.#connection.fcall as NonNullable<RedisConnection['fcall']>)(functionName, keys, args)
+  }
+
+  /** Sends it again for as long as the server's answers prove that nothing ran. */
+  async #again(
+    first: unknown,
+    script: Script,
+    keys: string[],
+    args: string[],
+    sentAtMs: number,
+  ): Promise<unknown> {
+    let error = first
+    let retriedReadOnly = false
+    for (let loads = 0; ; ) {
       try {
-        return await fcall(script.functionName, keys, args)
-      } catch (error) {
-        if (loads === MAX_LOADS || !says(error, NO_FUNCTION)) throw error
+        if (says(error, NO_SCRIPT)) return await this.#connection.eval(script.text, keys, args)
+        if (says(error, NO_FUNCTION) && loads++ < MAX_LOADS) await this.#loadFunctions()
+        else if (this.#mayTryAgain(error, sentAtMs)) await this.#pause()
+        else if (!retriedReadOnly && isReadOnly(error) && (await this.#reconnected(sentAtMs)))
+          retriedReadOnly = true
+        else throw error
+      } catch (cause) {
+        if (cause === error) throw error
+        error = cause
+        continue
       }
-      loading ??= loadFunctions(functionLibraryCode()).finally(() => {
-        loading = null
-      })
-      await loading
+      try {
+        return await this.#send(script, keys, args)
+      } catch (next) {
+        error = next
+      }
     }
+  }
+
+  #loadFunctions(): Promise<unknown> {
+    const { loadFunctions } = this.#connection
+    this.#loading ??= (loadFunctions as NonNullable<typeof loadFunctions>)(functionLibraryCode()).finally(
+      () => {
+        this.#loading = null
+      },
+    )
+    return this.#loading
+  }
+
+  /** While a slot moves, a script whose keys are not all on one side is not run at all. */
+  #mayTryAgain(error: unknown, sentAtMs: number): boolean {
+    const isRefused = error instanceof Error && error.message.startsWith('TRYAGAIN')
+    return isRefused && this.#nowMs() < sentAtMs + this.#options.deadlineMs - TRYAGAIN_PAUSE_MS
+  }
+
+  #pause(): Promise<void> {
+    return new Promise(resolve => void this.#options.timers.after(TRYAGAIN_PAUSE_MS, resolve))
+  }
+
+  /**
+   * After a primary has become a replica, as in a failover behind one address, the connection replaces itself when it hears that.
+   * Resolves to whether there is another connection than the one that was used, in time.
+   */
+  async #reconnected(sentAtMs: number): Promise<boolean> {
+    if (this.#connection.onConnected === undefined) return false
+    const { deadlineMs, timers } = this.#options
+    if (this.#connectedAtMs <= sentAtMs) {
+      if (sentAtMs - this.#connectedAtMs < YOUNG_MS) return false
+      const isThere = await new Promise<boolean>(resolve => {
+        const go = (): void => {
+          cancel()
+          resolve(true)
+        }
+        const cancel = timers.after(Math.max(1, sentAtMs + deadlineMs - this.#nowMs()), () => {
+          this.#waiting.delete(go)
+          resolve(false)
+        })
+        this.#waiting.add(go)
+      })
+      if (!isThere) return false
+    }
+    return this.#nowMs() - sentAtMs < deadlineMs
   }
 }
 
@@ -71,91 +171,10 @@ function says(error: unknown, reply: RegExp): boolean {
   return error instanceof Error && reply.test(error.message)
 }
 
-/** A connection younger than this that says it leads to a replica is not replaced for the sake of one call. */
-export const YOUNG_MS = 1_000
-
 /** An error that a script hands on gets Redis' own `ERR` before it. */
 const READ_ONLY = /^(?:ERR )?READONLY /
 
 /** The error of a script that was to write on a replica. It comes before anything is written: nothing ran. */
 export function isReadOnly(error: unknown): boolean {
   return error instanceof Error && READ_ONLY.test(error.message)
-}
-
-interface Timing {
-  readonly deadlineMs: number
-  readonly clock: Clock
-  readonly timers: Timers
-}
-
-/**
- * Sends a call once more when it reached a primary that has become a replica, as after a failover behind one address,
- * as soon as the new connection is there and only within its deadline: what was given up by then is not sent. The
- * connection replaces itself when it hears the reply.
- */
-export function retryReadOnly(
-  run: RunScript,
-  connection: RedisConnection,
-  { deadlineMs, clock, timers }: Timing,
-): RunScript {
-  if (connection.onConnected === undefined) return run
-  const waiting = new Set<() => void>()
-  const nowMs = (): number => clock.nowUs() / 1000
-  let connectedAtMs = Number.NEGATIVE_INFINITY
-  connection.onConnected(() => {
-    connectedAtMs = nowMs()
-    for (const go of waiting) go()
-    waiting.clear()
-  })
-
-  /** Whether there is another connection than the one that was used, in time. */
-  function reconnected(sentAtMs: number): Promise<boolean> {
-    if (connectedAtMs > sentAtMs) return Promise.resolve(true)
-    if (sentAtMs - connectedAtMs < YOUNG_MS) return Promise.resolve(false)
-    return new Promise(resolve => {
-      const go = (): void => {
-        cancel()
-        resolve(true)
-      }
-      const cancel = timers.after(Math.max(1, sentAtMs + deadlineMs - nowMs()), () => {
-        waiting.delete(go)
-        resolve(false)
-      })
-      waiting.add(go)
-    })
-  }
-
-  return async (script, keys, args) => {
-    const sentAtMs = nowMs()
-    try {
-      return await run(script, keys, args)
-    } catch (error) {
-      if (!isReadOnly(error) || !(await reconnected(sentAtMs))) throw error
-      if (nowMs() - sentAtMs >= deadlineMs) throw error
-    }
-    return run(script, keys, args)
-  }
-}
-
-/** Between two attempts: a slot has usually moved within milliseconds. */
-export const TRYAGAIN_PAUSE_MS = 3
-
-/**
- * Sends again what a cluster rejected with TRYAGAIN, as long as the call may take: while a slot moves, a script whose keys
- * are not all on one side is not run at all.
- */
-export function retryTryAgain(run: RunScript, { deadlineMs, clock, timers }: Timing): RunScript {
-  const pause = (): Promise<void> => new Promise(resolve => void timers.after(TRYAGAIN_PAUSE_MS, resolve))
-  return async (script, keys, args) => {
-    const giveUpAtUs = clock.nowUs() + (deadlineMs - TRYAGAIN_PAUSE_MS) * 1000
-    for (;;) {
-      try {
-        return await run(script, keys, args)
-      } catch (error) {
-        const rejected = error instanceof Error && error.message.startsWith('TRYAGAIN')
-        if (!rejected || clock.nowUs() >= giveUpAtUs) throw error
-      }
-      await pause()
-    }
-  }
 }

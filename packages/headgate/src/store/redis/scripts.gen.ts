@@ -1,4 +1,4 @@
-// Built by scripts/build-lua.mjs from lua/*.lua. Do not edit: change the Lua and run `npm run lua`.
+// Built by scripts/build-lua.mjs from lua/. Do not edit: change the Lua and run `npm run lua`.
 
 /** One script: its text, and the names it goes by in the script cache and as a Redis Function. */
 export interface Script {
@@ -7,1473 +7,1507 @@ export interface Script {
   readonly text: string
 }
 
-export const functionLibrary = 'headgate_edab3513'
-
-const names = `local call,aI,format,find=redis.call,redis.pcall,string.format,string.find
-local ceil,floor=math.ceil,math.floor`
-
-const clock_read = `local d,E=bg,0
-if d and d~=''then
-d,E=d+0,600000
-else
-local aF=call('TIME')
-d=aF[1]*1000000+aF[2]
-end`
-
-const clock_text = `local function R(ah)
-return format('%d',ah)
-end
-local function az(b,aH)
-call('PEXPIRE',b,R(ceil(aH/1000)+E))
-end`
-
-const timed = `${names}
-local bg=ARGV[1]
-${clock_read}
-${clock_text}`
-
-const fields = `${names}
-local aW,aK=math.huge,9007199254740991
-local F='HEADGATE_BAD_STATE the key holds something Headgate did not write'
-local function T(J)
-return J and#J<=16 and find(J,'^%d+$')and J+0 or nil
-end`
-
-const counter_locals = `local an,aR,bi,bn
-local w,p,k,au,S`
-
-const parts_locals = `local t,ai,aD,aX,k,H,V,K,N,i,m`
-
-const bucket_locals = `local s,U,am,O,ba,ac,X`
-
-const log_locals = `local r,i,L,W,ag,v,ao,ay,aL`
-
-const check_open = `b,c,l=KEYS[cn+ar],ce[ar],ca[ar]
-local ah=4*c-1
-A,e,f=bs[ah],bs[ah+1],bs[ah+2]`
-
-const counter_prepare = `an=d-d%f
-aR=format('%d',an)`
-
-const check_counter = `an,aR,bi=bA[c],bz[c],bF[c]
-bn=aT[c]
-if not an then
-${counter_prepare}
-bA[c],bz[c]=an,aR
-end`
-
-const hash_empty = `if h.err then
-j=h.err
-elseif I or call('EXISTS',b)==1 then
-j=F
-end`
-
-const fraction_floor = `local M=aM*aY
-if M<=aK then
-M=floor(M/aq)
-else
-local bb,aE,Q=0,aM,268435456
-M=0
-while Q>=1 do
-local aZ=floor(aE/Q)
-aE=aE-aZ*Q
-local bc=bb*128+aZ*aY
-local t=floor(bc/aq)
-M=M*128+t
-bb=bc-t*aq
-Q=Q/128
-end
-end`
-
-const counter_load = `local h,C
-if not I or call('EXISTS',b)==1 then
-h=aI('HMGET',b,'start','current','previous')
-C=h[1]
-end
-g,k,w,p,au=d,an,0,0,true
-if C==aR then
-w=h[2]and#h[2]<=16 and find(h[2],'^%d+$')and h[2]+0
-p,au=h[3]=='0'and 0 or T(h[3]),false
-if not(w and p)then
-j=F
-end
-elseif C and C==(bi or format('%d',an-f))then
-bi,p=C,h[2]and#h[2]<=16 and find(h[2],'^%d+$')and h[2]+0
-if not(p and(h[3]=='0'or T(h[3])))then
-j=F
-end
-elseif C then
-local x,m,aO=T(C),T(h[2]),T(h[3])
-if not(x and m and aO)then
-j=F
-else
-if x>d and x-d<=f-ceil(f/e)then
-g,k=x,x-x%f
-end
-if x==k then
-w,p,au=m,aO,false
-elseif x+f==k then
-p=m
-end
-end
-elseif h then
-${hash_empty}
-end
-I=not C
-if not j then
-S=0
-if p>0 then
-local u=g-k
-S=p*(f-u)
-if S<=aK then
-S=ceil(S/f)
-else
-local aM,aY,aq=p,u,f
-${fraction_floor}
-S=p-M
-end
-end
-end`
-
-const counter_wait = `local cj=e-w-l
-if S<=cj then
-D=0
-elseif l>e then
-D=aW
-else
-local aM,aY,aq=cj,f,p
-D=k-d
-if cj<0 then
-aM,aq,D=e-l,w,D+f
-end
-if aq>aM then
-${fraction_floor}
-D=D+f-M
-end
-end`
-
-const clock_now_text = `B=B or format('%d',d)`
-
-const bucket_prepare = `ac=e*1000000
-${clock_now_text}
-X=format('%d',2000*ceil(e/f)+E)`
-
-const check_bucket = `ac,X,af=e*1000000,aT[c],ARGV[ah+1]
-if not X then
-${bucket_prepare}
-aT[c]=X
-end`
-
-const bucket_load = `local h,z,aG
-O=nil
-if not I or call('EXISTS',b)==1 then
-h=aI('HMGET',b,'tokens','lastRefill','capacity')
-z,aG,O=h[1],h[2],h[3]
-end
-s,U,am,g,ba=0,0,0,d,false
-if z then
-local bB=#z<=17 and find(z,'^%d+%.?%d*$')and z+0
-local at=aG and#aG<=16 and find(aG,'^%d+$')and aG+0
-local bw=O==af and e or T(O)
-if not(bB and at and bw)then
-j=F
-elseif at<=d or at-d<=(e-1)*1000000/f then
-am,g=at,at>d and at or d
-local bC=bB*1000000+0.5
-U=bw*1000000-(bC-bC%1)
-if U>ac then
-U,ba=ac,true
-end
-local bx=(g-am)*f
-s=U-(bx-bx%1)
-if s<0 then
-s=0
-end
-end
-elseif h then
-${hash_empty}
-end
-I=not z`
-
-const bucket_refill = `local u=ceil(aB/f)
-while floor(u*f)<aB do
-u=u+1
-end
-while u>0 and floor((u-1)*f)>=aB do
-u=u-1
-end`
-
-const bucket_wait = `local ch=(e-l)*1000000
-if s<=ch then
-D=0
-elseif ch<0 then
-D=aW
-else
-local aB=U-ch
-${bucket_refill}
-D=am+u-d
-end`
-
-const log_prepare = `${clock_now_text}
-ay=format('%d',d-f)
-aL=format('%d',ceil(f/1000)+E)`
-
-const check_log = `ay,aL=bF[c],aT[c]
-if not ay then
-${log_prepare}
-bF[c],aT[c]=ay,aL
-end`
-
-const log_load = `local m=aI('ZRANGE',b,'-1','-1','WITHSCORES')
-r,i,L,W,ag,v,ao,g=0,0,0,nil,false,nil,false,d
-if m.err then
-j=m.err
-elseif m[1]then
-r,v=#m[1]==13 and find(m[1],'^%d+$')and m[1]+0,m[2]+0
-if not(r and v>=0 and v<=aK and v%1==0)then
-j=F
-elseif v>d+f then
-r,ao=0,true
-else
-if v>d then
-g=v
-end
-if v<=g-f then
-L,W,ag=r,v,true
-else
-local bo=g==d and ay or format('%d',g-f)
-local aw=call('ZREVRANGEBYSCORE',b,bo,'-inf','WITHSCORES','LIMIT','0','2')
-if aw[1]then
-L,W,ag=#aw[1]==13 and T(aw[1]),aw[2]+0,aw[3]
-if not L then
-j=F
-end
-end
-end
-i=r-(L or 0)
-end
-end`
-
-const log_wait = `if l>e then
-D=aW
-elseif i+l<=e then
-D=0
-else
-local bj=r+l-e
-local aU=call('ZCOUNT',b,'-inf',format('%d',g-f))
-local bD=call('ZRANGE',b,aU,aU,'WITHSCORES')
-local bk=T(bD[1])
-if bk and bk<bj then
-local cc=call('ZCARD',b)-1
-aU=aU+1
-while bk and aU<cc do
-local bT=floor((aU+cc)/2)
-bk=T(call('ZRANGE',b,bT,bT)[1])
-if bk and bk>=bj then
-cc=bT
-else
-aU=bT+1
-end
-end
-bD=call('ZRANGE',b,aU,aU,'WITHSCORES')
-end
-if bk then
-D=tonumber(bD[2])+f-d
-else
-j=F
-end
-end`
-
-const parts_prepare = `t=ceil(f/ae)
-ai=d-d%t
-aD=format('%d',ai)`
-
-const check_parts = `t,ai,aD,aX=cp[c],bA[c],bz[c],aT[c]
-ae=bs[ah+3]
-if not t then
-${parts_prepare}
-cp[c],bA[c],bz[c]=t,ai,aD
-end`
-
-const parts_load = `local h,C
-if not I or call('EXISTS',b)==1 then
-h=aI('HMGET',b,'start','counts')
-C=h[1]
-end
-g,k,H,V,K,N,i,m=d,ai,nil,nil,0,ae+1,0,0
-if C then
-local x=C==aD and ai or T(C)
-V=h[2]
-local br=x and V and find(V,'^%d[%d,]*$')
-if br then
-br,H=pcall(cjson.decode,'['..V..']')
-end
-if not br then
-j=F
-elseif x-d<=2*f-(ae+1)*t then
-if x>d then
-g,k=x,x-x%t
-end
-N=(k-x)/t
-if N<=ae then
-K=ae+1-N
-if K>#H then
-K=#H
-end
-for q=1,K do
-i=i+H[q]
-end
-if N==0 then
-m=H[1]
-end
-if i>aK then
-j=F
-end
-end
-end
-elseif h then
-${hash_empty}
-end
-I=not C`
-
-const concurrency = `local function cq()
-local aj={}
-local bJ,bp=1000000,2
-local function ap(o,aJ)
-return aJ==0 and string.format('%016d',o)or string.format('%016d.%d',o,aJ)
-end
-local function bt(aV)
-return tonumber(string.match(aV,'^(%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d)$')
-or string.match(aV,'^(%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d)%.%d+$'))
-end
-function aj.load(b,c)
-local ak=redis.pcall('ZRANGE',b,0,0,'WITHSCORES')
-if ak.err then
-return nil,ak.err
-end
-local a={b=b,i=0,Y=0,g=d,av='('..R(d)}
-a.ax=d+bp*c.window_us
-a.aN=R(a.ax)
-if not ak[1]then
-return a
-end
-local bf=string.match(ak[1],'^reset:(%d+)$')
-a.Y=bf and tonumber(bf)or 0
-if not(bf or bt(ak[1]))then
-return nil,F
-end
-a.i=redis.call('ZCOUNT',b,a.av,a.aN)
-a.dead=redis.call('ZCARD',b)-a.i>(bf and 1 or 0)
-return a
-end
-function aj.D(c,a,l)
-if l>c.c then
-return aW
-end
-local bj=a.i+l-c.c
-if bj<=0 then
-return 0
-end
-local Q=redis.call('ZRANGEBYSCORE',a.b,a.av,a.aN,'WITHSCORES','LIMIT',bj-1,1)
-return Q[2]and math.min(bJ,tonumber(Q[2])-d)or bJ
-end
-function aj.tell(c,a)
-if a.i==0 then
-return c.c,0
-end
-local bh=redis.call('ZREVRANGEBYSCORE',a.b,a.aN,a.av,'WITHSCORES','LIMIT',0,1)
-return math.max(0,c.c-a.i),tonumber(bh[2])-d
-end
-local function bN(a)
-if a.dead then
-redis.call('ZREMRANGEBYSCORE',a.b,0,R(d))
-redis.call('ZREMRANGEBYSCORE',a.b,'('..a.aN,'+inf')
-a.dead=false
-end
-end
-local function bP(c,a,o,e)
-local as=R(d+c.window_us)
-for aJ=0,e-1 do
-redis.call('ZADD',a.b,as,ap(o,aJ))
-end
-az(a.b,bp*c.window_us)
-end
-function aj.charge(c,a,l)
-bN(a)
-local o=math.max(d,a.Y+1)
-while redis.call('ZSCORE',a.b,ap(o,0))do
-o=o+1
-end
-bP(c,a,o,l)
-a.i=a.i+l
-return o
-end
-local function bO(a,o,e)
-local P=0
-while redis.call('ZSCORE',a.b,ap(o,P))do
-P=P+1
-end
-local G=math.min(e,P)
-for aJ=P-G,P-1 do
-redis.call('ZREM',a.b,ap(o,aJ))
-end
-return G
-end
-function aj.charge_beyond()end
-local function cm(a,o)
-local as=tonumber(redis.call('ZSCORE',a.b,ap(o,0))or nil)
-return as and as>d and as<=a.ax
-end
-function aj.refund(bK,a,e,o)
-if o then
-return cm(a,o)and bO(a,o,e)or 0
-end
-local n=math.min(e,a.i)
-local G=n
-while n>0 do
-local ak=redis.call('ZRANGEBYSCORE',a.b,a.av,a.aN,'LIMIT',0,1)
-n=n-bO(a,bt(ak[1]),n)
-end
-return G
-end
-function aj.renew(c,a,e,o)
-bN(a)
-local P=0
-while redis.call('ZSCORE',a.b,ap(o,P))do
-P=P+1
-end
-if P==0 and a.i+e>c.c then
-return 0
-end
-bP(c,a,o,P>0 and P or e)
-return 1
-end
-function aj.bW(c,a)
-local ax=a.Y
-for bK,aV in ipairs(redis.call('ZRANGE',a.b,0,-1))do
-ax=math.max(ax,bt(aV)or 0)
-end
-redis.call('DEL',a.b)
-redis.call('ZADD',a.b,-1,'reset:'..R(ax))
-az(a.b,bp*c.window_us)
-end
-return aj
-end`
-
-const counter_charge = `w=w+l
-if au then
-bn=bn or format('%d',ceil(2*f/1000)+E)
-local cx,ad=aR,bn
-if k~=an then
-cx=format('%d',k)
-ad=format('%d',ceil(((k>d and k-d or 0)+2*f)/1000)+E)
-end
-local cO=p==0 and'0'or format('%d',p)
-call('HSET',b,'start',cx,'current',format('%d',w),'previous',cO)
-call('PEXPIRE',b,ad)
-else
-call('HSET',b,'current',format('%d',w))
-end`
-
-const counter_left = `n=e-w-S`
-
-const bucket_save = `U,am=s,g
-local aA=ac-s
-local aC=aA%1000000
-local z,aa,ad=nil,B,X
-if aC==0 then
-z=format('%d',aA/1000000)
-else
-z=format('%d.%06d',(aA-aC)/1000000,aC)
-end
-if g~=d then
-aa=format('%d',g)
-ad=format('%d',X+ceil((g-d)/1000))
-end
-if O==af then
-call('HSET',b,'tokens',z,'lastRefill',aa)
-else
-call('HSET',b,'tokens',z,'lastRefill',aa,'capacity',af)
-O=af
-end
-call('PEXPIRE',b,ad)`
-
-const bucket_charge = `s=s+l*1000000
-${bucket_save}`
-
-const bucket_left = `n=ac-s`
-
-const log_charge = `if ao then
-call('ZADD',b,'0','0000000000000')
-call('DEL',b)
-ao=false
-elseif r+l>9999999999999 then
-local ab=call('ZRANGEBYSCORE',b,'('..format('%d',g-f),'+inf','WITHSCORES')
-call('ZADD',b,'0','0000000000000')
-call('DEL',b)
-for q=1,#ab,2 do
-local cb=(tonumber(ab[q])or L)-L
-call('ZADD',b,ab[q+1],format('%013d',cb))
-end
-r,L,W,ag=i,0,nil,false
-end
-r,i,v=r+l,i+l,g
-local aa,ad=B,aL
-if g~=d then
-aa=format('%d',g)
-ad=format('%d',ceil((g-d+f)/1000)+E)
-end
-call('ZADD',b,aa,format('%013d',r))
-if ag then
-call('ZREMRANGEBYSCORE',b,'-inf','('..format('%d',W))
-end
-call('PEXPIRE',b,ad)`
-
-const log_left = `n=e-i`
-
-const parts_save = `local J=format('%d',m)
-if N>0 then
-J=K==0 and J or J..string.rep(',0',N-1)..','..table.concat(H,',',1,K)
-elseif K>1 then
-J=J..string.sub(V,find(V,',',1,true),-1)
-end
-call('HSET',b,'start',k==ai and aD or format('%d',k),'counts',J)
-if N>0 then
-aX=aX or format('%d',ceil(2*f/1000)+E)
-call('PEXPIRE',b,k<=d and aX
-or format('%d',ceil((k-d+2*f)/1000)+E))
-end`
-
-const counter_tell = `aQ=e-w-S
-if aQ<0 then
-aQ=0
-end
-if w>0 then
-Y=k+2*f-d
-elseif p>0 then
-Y=k+f-d
-else
-Y=0
-end`
-
-const bucket_tell = `aQ,Y=e,0
-if s>0 then
-local aB=U
-${bucket_refill}
-aQ,Y=e-ceil(s/1000000),am+u-d
-end`
-
-const log_tell = `aQ=i<e and e-i or 0
-Y=i==0 and 0 or v+f-d`
-
-const questions = `local bu,bE,bY,bX=1,2,3,4
-${fields}
-local bg=ARGV[1]
-${clock_read}
-local b,c,l,A,e,af,f,ae
-local g,j,D,n,aQ,Y,B
-${counter_locals}
-${parts_locals}
-${bucket_locals}
-${log_locals}
-local bA,bz,aT,bF,cp,bV={},{},{},{},{},{}
-local aP,I={},nil
-local bU,bl,bH,cD,bm,bI
-local cS={}
-local bs,Z={0,0},3+4*ARGV[2]
-for q=3,Z-1 do
-bs[q]=ARGV[q]+0
-end
-local ce,ca,co,bv,cA,bq={},{},{},0,0,0
-local al,be,cn={d},1,0
-while ARGV[Z]do
-local cf=ARGV[Z]+0
-local cC=cf<=0
-Z=Z+1
-if cC then
-ce[1],ca[1],co[1]=-cf,1,1
-if cf==0 then
-ce[1],ca[1]=ARGV[Z]+0,ARGV[Z+1]+0
-Z=Z+2
-end
-cf,bv,cA,bq=1,1,1,1
-else
-bv,bq=ARGV[Z]+0,0
-for bG=1,bv+1 do
-local cN=ARGV[Z+1]+0
-Z=Z+1
-for df=1,cN do
-bq=bq+1
-ce[bq],ca[bq]=ARGV[Z+1]+0,ARGV[Z+2]+0
-Z=Z+2
-if bG>bv then
-co[bv+df]=bq
-end
-end
-if bG>bv then
-cA=bv+cN
-else
-co[bG]=bq
-end
-end
-Z=Z+1
-end
-for bK=1,cf do
-local cs,bZ,bh=be+1,-1,0
-if not cC then
-be=cs
-end
-for bG=1,cA do
-local ak,ck,cB=bh+1,true,bG>bv
-bh=co[bG]
-if cB or bZ<0 then
-j=nil
-for ar=ak,bh do
-${check_open}
-if A==bE then
-${check_counter}
-I=bV[c]
-${counter_load}
-bV[c]=I
-if not j then
-${counter_wait}
-end
-elseif A==bX then
-${check_bucket}
-I=bV[c]
-${bucket_load}
-bV[c]=I
-if not j then
-${bucket_wait}
-end
-elseif A==bu then
-${check_log}
-${log_load}
-if not j then
-${log_wait}
-end
-elseif A==bY then
-${check_parts}
-I=bV[c]
-${parts_load}
-bV[c]=I
-if not j then
-if l>e then
-D=aW
-elseif i+l<=e then
-D=0
-else
-local cz,q=i+l-e,K
-while q>1 and cz>H[q]do
-cz,q=cz-H[q],q-1
-end
-D=k+(ae+2-q-N)*t-d
-end
-end
-else
-if not bU then
-${clock_text}
-${concurrency}
-local cr={[5]=cq}
-bU,bl,cD=cr,{},{}
-end
-bH=bl[A]or bU[A]()
-bl[A]=bH
-bm=cD[c]
-if not bm then
-bm={c=e,window_us=f}
-cD[c]=bm
-end
-bI,j=bH.load(b,bm)
-if bI then
-D=bH.D(bm,bI,l)
-end
-end
-if j then
-break
-end
-ck=ck and D==0
-if ak<bh then
-if A==bE then
-aP[ar]={w,p,k,au,S,g}
-elseif A==bX then
-aP[ar]={s,U,am,O,g}
-elseif A==bu then
-aP[ar]={r,i,L,W or false,ag,v or false,ao,g}
-elseif A==bY then
-aP[ar]={H or false,V or false,K,N,i,m,k,g}
-else
-aP[ar]={bm,bI}
-end
-cS[ar]=D
-end
-end
-if j and not cB then
-for q=be,cs,-1 do
-al[q]=nil
-end
-bZ,be={j},cs
-al[be]=bZ
-break
-elseif j then
-be=be+1
-al[be]={0,0,0,-1}
-else
-for ar=ak,bh do
-if ak<bh then
-${check_open}
-if A==bE then
-${check_counter}
-local a=aP[ar]
-w,p,k,au,S,g=a[1],a[2],a[3],a[4],a[5],a[6]
-elseif A==bX then
-${check_bucket}
-local a=aP[ar]
-s,U,am,O,g=a[1],a[2],a[3],a[4],a[5]
-elseif A==bu then
-${check_log}
-local a=aP[ar]
-r,i,L,W,ag=a[1],a[2],a[3],a[4],a[5]
-v,ao,g=a[6],a[7],a[8]
-elseif A==bY then
-${check_parts}
-local a=aP[ar]
-H,V,K,N,i,m=a[1],a[2],a[3],a[4],a[5],a[6]
-k,g=a[7],a[8]
-else
-bH,bm,bI=bl[A],aP[ar][1],aP[ar][2]
-end
-D=cS[ar]
-end
-be=be+1
-local y=-1
-if ck and cX and l>0 then
-n=nil
-if A==bE then
-${counter_charge}
-${counter_left}
-aT[c],bF[c]=bn,bi
-elseif A==bX then
-${bucket_charge}
-${bucket_left}
-elseif A==bu then
-${log_charge}
-${log_left}
-elseif A==bY then
-i,m=i+l,m+l
-${parts_save}
-${log_left}
-aT[c]=aX
-else
-g=bH.charge(bm,bI,l)
-end
-y=g
-end
-if y==d and n then
-al[be]=n
-else
-if A==bE then
-${counter_tell}
-elseif A==bX then
-${bucket_tell}
-elseif A==bu then
-${log_tell}
-elseif A==bY then
-aQ,Y=i<e and e-i or 0,0
-if m>0 then
-Y=k+(ae+1)*t-d
-else
-for q=1,K do
-if H[q]>0 then
-Y=k+(ae+2-q-N)*t-d
-break
-end
-end
-end
-else
-aQ,Y=bH.tell(bm,bI)
-end
-al[be]={D==aW and-1 or D,aQ,Y,y}
-end
-end
-if ck and not cB then
-bZ=bG-1
-end
-end
-end
-end
-cn=cn+bq
-if not cC then
-al[cs]=bZ
-end
-end
-end
-return al`
-
-const checks = `local aW,aK=math.huge,9007199254740991
-local F='HEADGATE_BAD_STATE the key holds something Headgate did not write'
-local function T(J)
-return J and#J<=16 and find(J,'^%d+$')and J+0 or nil
-end
-local function ci(c,i)
-return math.max(0,math.min(2*c.c,4294967295)-i)
-end
-local function cK()
-local bS={}
-function bS.load(b,c)
-local f,g,j,B=c.window_us,nil,nil,nil
-${log_locals}
-${log_prepare}
-${log_load}
-if j then
-return nil,j
-end
-return{
-b=b,
-r=r,
-i=i,
-ag=ag,
-L=L,
-W=W,
-v=v,
-ao=ao,
-g=g,
+/** The sections of an algorithm's Lua file of which straight-line scripts are made. */
+export interface Kind {
+  /** The names of its numbers; those that end in `_text` are texts. */
+  readonly numbers: readonly string[]
+  /** The expressions of the state that a denial tells. */
+  readonly state: string
+  readonly functions: string
+  readonly alone: string
+  readonly prepare: string
+  readonly load: string
+  readonly charge: string
+  readonly deny: string
 }
+
+export const functionLibrary = 'headgate_241fdfb1'
+
+const permits_prepare = `local from_N, to_N = '(' .. format('%d', now), format('%d', now + 2 * span_N)`
+
+const permits_load = `local first_N = call('ZRANGE', key_N, '0', '0')[1]
+local used_N, last_N, frees_N, taken_N, reset_us_N, is_dead_N, odd_N = 0, now, -1, -1, 0, false, true
+if first_N then
+local reset = string.match(first_N, '^reset:(%d+)$')
+if not (reset or taken_of(first_N)) then
+error(BAD_STATE, 0)
 end
-local function ap(r)
-return format('%013d',r)
-end
-function bS.charge_beyond(c,a,e)
-local l,b,f,g=math.min(e,ci(c,a.i)),a.b,c.window_us,a.g
-local r,i,L,W=a.r,a.i,a.L,a.W
-local ag,v,ao=a.ag,a.v,a.ao
-local B,ay,aL
-if l>0 then
-${log_prepare}
-${log_charge}
-end
-end
-function bS.refund(c,a,e,y)
-if a.i==0 then
-return 0
-end
-local bo=a.g-c.window_us
-if y and y<=bo then
-return 0
-end
-local av=y and R(y)or'('..R(bo)
-local ab=call('ZRANGEBYSCORE',a.b,av,'+inf','WITHSCORES')
-if#ab==0 or(y and tonumber(ab[2])~=y)then
-return 0
-end
-local cg=call('ZRANK',a.b,ab[1])
-local aO=cg>0 and tonumber(call('ZRANGE',a.b,cg-1,cg-1)[1])or 0
-if y and tonumber(ab[1])==aO then
-return 0
-end
-local n,cd,cw=e,aO,aO
-call('ZREMRANGEBYSCORE',a.b,av,'+inf')
-if a.W then
-call('ZREMRANGEBYSCORE',a.b,'-inf',a.W)
-call('ZADD',a.b,0,ap(a.L))
-end
-for q=1,#ab,2 do
-local r,cy=tonumber(ab[q]),tonumber(ab[q+1])
-local l=r-cw
-local G=0
-if not y or cy==y then
-G=math.min(n,l)
-end
-cw=r
-n=n-G
-if G<l or l==0 then
-cd=cd+l-G
-call('ZADD',a.b,cy,ap(cd))
+reset_us_N = (reset or 0) + 0
+used_N = call('ZCOUNT', key_N, from_N, to_N)
+is_dead_N = call('ZCARD', key_N) - used_N > (reset and 1 or 0)
+if used_N > 0 then
+last_N = call('ZREVRANGEBYSCORE', key_N, to_N, from_N, 'WITHSCORES', 'LIMIT', '0', '1')[2] + 0
 end
 end
-az(a.b,math.max(0,a.v-d)+c.window_us)
-return e-n
+local left_N = units_N - used_N - cost_N`
+
+const permits_charge = `if is_dead_N then
+drop_dead(key_N, to_N)
 end
-return bS
+taken_N = math.max(now, reset_us_N + 1)
+while call('ZSCORE', key_N, permit_member(taken_N, 0)) do
+taken_N = taken_N + 1
 end
-local function cJ()
-local bM={}
-function bM.load(b,c)
-local e,f,g,j,I=c.c,c.window_us,nil,nil,nil
-${counter_locals}
-${counter_prepare}
-${counter_load}
-if j then
-return nil,j
-end
-return{
-b=b,
-w=w,
-p=p,
-S=S,
-g=g,
-k=k,
-au=au,
-}
-end
-local function by(c,a)
-local k,w,p=R(a.k),R(a.w),R(a.p)
-call('HSET',a.b,'start',k,'current',w,'previous',p)
-if a.au then
-az(a.b,math.max(0,a.k-d)+2*c.window_us)
-end
-end
-function bM.charge_beyond(c,a,e)
-local l=math.min(e,ci(c,a.w+a.S))
-if l>0 then
-a.w=a.w+l
-by(c,a)
-end
-end
-function bM.refund(c,a,e,y)
-local cv=y and y-y%c.window_us
-local n=e
-if not y or cv==a.k-c.window_us then
-local G=math.min(n,a.p)
-a.p,n=a.p-G,n-G
-end
-if not y or cv==a.k then
-local G=math.min(n,a.w)
-a.w,n=a.w-G,n-G
-end
-if n<e then
-by(c,a)
-end
-return e-n
-end
-return bM
-end
-local function cL()
-local aS={}
-function aS.load(b,c)
-local f,ae,g,j,I=c.window_us,c.buckets,nil,nil,nil
-${parts_locals}
-${parts_prepare}
-${parts_load}
-if j then
-return nil,j
-end
-return{
-b=b,
-H=H,
-V=V,
-K=K,
-N=N,
-i=i,
-m=m,
-t=t,
-k=k,
-g=g,
-}
-end
-local function by(c,a)
-local f,ae,b,k,N=c.window_us,c.buckets,a.b,a.k,a.N
-local H,V,K,m=a.H,a.V,a.K,a.m
-local t,ai,aD,aX
-${parts_prepare}
-${parts_save}
-end
-function aS.charge_beyond(c,a,e)
-local l=math.min(e,ci(c,a.i))
-if l>0 then
-a.m=a.m+l
-by(c,a)
-end
-end
-function aS.refund(c,a,e,y)
-local cG=y and(a.k-(y-y%a.t))/a.t
-local n=e
-for q=a.K,1,-1 do
-if not y or cG==q-1+a.N then
-local G=math.min(n,a.H[q])
-a.H[q]=a.H[q]-G
-n=n-G
-end
-end
-if n<e then
-a.V=table.concat(a.H,',',1,a.K)
-a.m=a.N==0 and a.H[1]or 0
-by(c,a)
-end
-return e-n
-end
-return aS
-end
-local function cI()
-local bL={}
-function bL.load(b,c)
-local e,af,f,g,j=c.c,c.limit_text,c.refill_per_second,nil,nil
-local B,I
-${bucket_locals}
-${bucket_prepare}
-${bucket_load}
-if j then
-return nil,j
-end
-c.aH=2000000*ceil(e/f)
-return{b=b,s=s,g=g,O=O,ba=ba}
-end
-function bL.charge_beyond(c,a,cM)
-local b,g,O,s=a.b,a.g,a.O,a.s+cM*1000000
-local e,af,f,U,am=c.c,c.limit_text,c.refill_per_second
-local ac,B,X
-if e==0 then
-return
-end
-${bucket_prepare}
-if s>e*1000000 then
-local aB=s-e*1000000
-${bucket_refill}
-g=d+math.min(floor((e-1)*1000000/f),g-d+u)
-s=e*1000000
-end
-${bucket_save}
-end
-function bL.refund(c,a,e,y,cl)
-if a.ba or(y and d-y>=c.aH)then
-return 0
-end
-local cQ=math.max(0,d-cl)*c.refill_per_second
-local G=math.min(math.max(0,e-ceil(cQ/1000000))*1000000,a.s)
-if G>0 then
-local b,g,O,s=a.b,a.g,a.O,a.s-G
-local e,af,f,U,am=c.c,c.limit_text,c.refill_per_second
-local ac,B,X
-${bucket_prepare}
-${bucket_save}
-end
-return ceil(G/1000000)
-end
-return bL
-end
-${concurrency}
-local cr={[5]=cq}
-local Z=1
-local function bd()
-Z=Z+1
-return tonumber(ARGV[Z])
-end
-local function cP()
-local bU,bl,bR={cK,cJ,cL,cI},{},{}
-for q=1,bd()do
-local A,e,ah,ae=bd(),bd(),bd(),bd()
-bl[A]=bl[A]or(bU[A]or cr[A])()
-bR[q]={
-A=A,
-aS=bl[A],
-c=e,
-limit_text=ARGV[Z-2],
-window_us=ah,
-refill_per_second=ah,
-buckets=ae,
-}
-end
-return bR
+hold(key_N, taken_N, cost_N, span_N)`
+
+const permits_deny = `if left_N < 0 and cost_N <= units_N then
+local permit = call('ZRANGEBYSCORE', key_N, from_N, to_N, 'WITHSCORES', 'LIMIT', format('%d', -left_N - 1), '1')
+frees_N = (permit[2] or -1) + 0
 end`
 
-const new_life = `local bu,bE,cW=1,2,3
-local function cR(b)
-return T(redis.call('HMGET',b,'reset')[1])or 0
+const permits_functions = `local function permit_member(taken, unit)
+return unit == 0 and format('%016d', taken) or format('%016d.%d', taken, unit)
 end
-local function dk(c,b,y)
-local dc=c.A==bu or c.aS.bW
-return not dc and y and y<=cR(b)
+local function taken_of(member)
+local sixteen = string.rep('%d', 16)
+return tonumber(string.match(member, '^(' .. sixteen .. ')$') or string.match(member, '^(' .. sixteen .. ')%.%d+$'))
 end
-local function dh(c)
-if c.A==bE then
-return'start','0','current','0','previous','0'
-elseif c.A==cW then
-return'start','0','counts','0'
+local function drop_dead(key, to)
+call('ZREMRANGEBYSCORE', key, '0', format('%d', now))
+call('ZREMRANGEBYSCORE', key, '(' .. to, '+inf')
 end
-return'tokens',c.limit_text,'lastRefill','0','capacity',c.limit_text
+local function hold(key, taken, units, span)
+local expires = format('%d', now + span)
+for unit = 0, units - 1 do
+call('ZADD', key, expires, permit_member(taken, unit))
 end
-local function bW(c,b,a)
-if c.aS.bW then
-return c.aS.bW(c,a)
+call('PEXPIRE', key, format('%d', ceil(2 * span / 1000) + grace_ms))
 end
-local cF=math.max(0,a.g-d)
-if c.A~=bu then
-local dg=math.max(a.g,cR(b))
-redis.call('DEL',b)
-redis.call('HSET',b,'reset',R(dg),dh(c))
-az(b,cF+(c.aH or 2*c.window_us))
-return
+local function count_held(key, taken)
+local held = 0
+while call('ZSCORE', key, permit_member(taken, held)) do
+held = held + 1
 end
-redis.call('DEL',b)
-if not a.ao and a.v>a.g-c.window_us then
-redis.call('ZADD',b,R(a.g),string.format('%013d',0))
-az(b,cF+c.window_us)
+return held
+end
+local function give_back(key, taken, units)
+local held = count_held(key, taken)
+local back = math.min(units, held)
+for unit = held - back, held - 1 do
+call('ZREM', key, permit_member(taken, unit))
+end
+return back
+end`
+
+const permits_refund = `if charged_at then
+local expires = tonumber(call('ZSCORE', key_N, permit_member(charged_at, 0)) or nil)
+local is_live = expires and expires > now and expires <= now + 2 * span_N
+return is_live and give_back(key_N, charged_at, amount) or 0
+end
+local left = math.min(amount, used_N)
+local back = left
+while left > 0 do
+local first = call('ZRANGEBYSCORE', key_N, from_N, to_N, 'LIMIT', '0', '1')
+left = left - give_back(key_N, taken_of(first[1]), left)
+end
+return back`
+
+const permits_renew = `if is_dead_N then
+drop_dead(key_N, to_N)
+end
+local held = count_held(key_N, charged_at)
+if held == 0 and used_N + amount > units_N then
+return 0
+end
+hold(key_N, charged_at, held > 0 and held or amount, span_N)
+return 1`
+
+const permits_reset = `local latest = reset_us_N
+for _, member in ipairs(call('ZRANGE', key_N, '0', '-1')) do
+latest = math.max(latest, taken_of(member) or 0)
+end
+call('DEL', key_N)
+call('ZADD', key_N, '-1', 'reset:' .. format('%d', latest))
+call('PEXPIRE', key_N, format('%d', ceil(2 * span_N / 1000) + grace_ms))`
+
+const parts_prepare = `local part_N = ceil(span_N / parts_N)
+local part_start_N = now_ms - now_ms % part_N`
+
+const parts_load = `local fields_N = call('HMGET', key_N, 'start', 'counts')
+local start_N, counts_N, live_N, passed_N, used_N, newest_N, odd_N = part_start_N, nil, 0, parts_N + 1, 0, 0, false
+local counts_text_N = fields_N[2] or ''
+if fields_N[1] then
+local stored = #fields_N[1] <= 16 and find(fields_N[1], '^%d+$') and fields_N[1] + 0
+local is_read = stored and find(counts_text_N, '^%d[%d,]*$')
+if is_read then
+is_read, counts_N = pcall(cjson.decode, '[' .. counts_text_N .. ']')
+end
+if not is_read then
+error(BAD_STATE, 0)
+end
+if stored - now_ms <= 2 * span_N - (parts_N + 1) * part_N then
+if stored > now_ms then
+start_N, odd_N = stored - stored % part_N, true
+end
+passed_N = (start_N - stored) / part_N
+if passed_N <= parts_N then
+live_N = math.min(parts_N + 1 - passed_N, #counts_N)
+for index = 1, live_N do
+used_N = used_N + counts_N[index]
+end
+if passed_N == 0 then
+newest_N = counts_N[1]
+end
+if used_N > 9007199254740991 then
+error(BAD_STATE, 0)
+end
+end
+end
+elseif call('EXISTS', key_N) == 1 then
+error(BAD_STATE, 0)
+end
+local left_N = units_N - used_N - cost_N`
+
+const parts_charge = `write_parts(key_N, start_N, newest_N + cost_N, counts_N, counts_text_N, live_N, passed_N, span_N)`
+
+const parts_functions = `local function write_parts(key, start, newest, counts, counts_text, live, passed, span)
+local text = format('%d', newest)
+if passed > 0 then
+text = live == 0 and text or text .. string.rep(',0', passed - 1) .. ',' .. table.concat(counts, ',', 1, live)
+elseif live > 1 then
+text = text .. string.sub(counts_text, find(counts_text, ',', 1, true), -1)
+end
+call('HSET', key, 'start', format('%d', start), 'counts', text)
+if passed > 0 then
+call('PEXPIRE', key, format('%d', math.max(0, start - now_ms) + 2 * span + grace_ms))
 end
 end`
 
-export const scripts = {
+const parts_refund = `if charged_at and charged_at <= (tonumber(call('HGET', key_N, 'reset') or nil) or -1) * 1000 then
+return 0
+end
+local charged_ms = charged_at and (charged_at - charged_at % 1000) / 1000
+local charged_age = charged_ms and (start_N - (charged_ms - charged_ms % part_N)) / part_N
+local left = amount
+for index = live_N, 1, -1 do
+if not charged_at or charged_age == index - 1 + passed_N then
+local back = math.min(left, counts_N[index])
+counts_N[index] = counts_N[index] - back
+left = left - back
+end
+end
+if left < amount then
+newest_N = passed_N == 0 and counts_N[1] or 0
+write_parts(key_N, start_N, newest_N, counts_N, table.concat(counts_N, ',', 1, live_N), live_N, passed_N, span_N)
+end
+return amount - left`
+
+const parts_beyond = `local more = math.min(amount, room_beyond(units_N, used_N))
+if more > 0 then
+write_parts(key_N, start_N, newest_N + more, counts_N, counts_text_N, live_N, passed_N, span_N)
+end`
+
+const parts_reset = `local reset = math.max(odd_N and start_N or now_ms, tonumber(call('HGET', key_N, 'reset') or nil) or 0)
+call('DEL', key_N)
+call('HSET', key_N, 'reset', format('%d', reset), 'start', '0', 'counts', '0')
+call('PEXPIRE', key_N, format('%d', math.max(0, start_N - now_ms) + 2 * span_N + grace_ms))`
+
+const counter_prepare = `local elapsed_N = now_ms % span_N
+local window_N = (now_ms - elapsed_N) / span_N
+local digit_N = window_N % 10`
+
+const counter_load = `local value_N = call('GET', key_N)
+local current_N, previous_N, overlap_N, reset_N, odd_N, in_place_N = 0, 0, span_N - elapsed_N, 0, false, false
+if value_N then
+local number = tonumber(value_N)
+if number and number % 10 == digit_N and number >= 0 and number < 1e15 and (is_alone or find(value_N, '^%d+$')) then
+current_N, in_place_N = (number - digit_N) / 10, true
+if current_N > 9999999 then
+local both = current_N
+current_N = both % 10000000
+previous_N = (both - current_N) / 10000000
+end
+else
+local start, before, newest, reset = window_N * span_N, nil, nil, nil
+if number and number < 1e15 and find(value_N, '^%d+$') then
+local tag = number % 10
+local both = (number - tag) / 10
+newest, reset, in_place_N = both % 10000000, 0, true
+before = (both - newest) / 10000000
+local ahead = (tag - digit_N + 1) % 10 - 1
+start = (ahead == -1 or ahead == 1) and start + ahead * span_N or -9 * span_N
+else
+local _, _, a, b, c, d = find(value_N, '^(%d+):(%d+):(%d+):(%d+)$')
+if not a or #value_N > 60 then
+error(BAD_STATE, 0)
+end
+before, newest, start, reset = a + 0, b + 0, c + 0, d + 0
+end
+local this = window_N * span_N
+reset_N = reset
+if start == this then
+current_N, previous_N = newest, before
+elseif start + span_N == this then
+previous_N, in_place_N = newest, false
+elseif start > now_ms and start - now_ms <= span_N - ceil(span_N / units_N) then
+current_N, previous_N, overlap_N, odd_N = newest, before, span_N, true
+else
+in_place_N = false
+end
+end
+end
+local left_N = units_N - cost_N - current_N
+if previous_N > 0 then
+local faded = previous_N * overlap_N
+if faded <= 9007199254740991 then
+faded = faded / span_N
+left_N = left_N - (faded - faded % 1)
+else
+local quotient, remainder, rest, place = 0, 0, previous_N, 268435456
+while place >= 1 do
+local digit = (rest - rest % place) / place
+rest = rest - digit * place
+local step = remainder * 128 + digit * overlap_N
+local part = (step - step % span_N) / span_N
+quotient, remainder, place = quotient * 128 + part, step - part * span_N, place / 128
+end
+left_N = left_N - quotient
+end
+end`
+
+const counter_charge = `if in_place_N and current_N + cost_N <= 9999999 and reset_N == 0 then
+call('INCRBY', key_N, cost_N == 1 and '10' or format('%d0', cost_N))
+else
+write_counter(key_N, previous_N, current_N + cost_N, odd_N and window_N + 1 or window_N, span_N, reset_N)
+end`
+
+const counter_deny = `if value_N and not find(value_N, '^[%d:]+$') then
+error(BAD_STATE, 0)
+end`
+
+const counter_functions = `local function write_counter(key, previous, current, window, span, reset)
+local start, value = window * span, nil
+if previous <= 9999999 and current <= 9999999 and (reset == 0 or reset < start - span) then
+value = format('%d', (previous * 10000000 + current) * 10 + window % 10)
+else
+value = format('%d:%d:%d:%d', previous, current, start, reset)
+end
+call('SET', key, value, 'PXAT', format('%d', start + 2 * span + shift_ms))
+end`
+
+const counter_alone = `local ttl = call('PTTL', key_N)
+if ttl > span_N and ttl <= 2 * span_N then
+local number = tonumber(call('GET', key_N))
+if number and number >= 0 and number < 1e15 then
+local digit = number % 10
+local current = (number - digit) / 10
+local left = units_N - cost_N - current
+if current > 9999999 then
+local both = current
+current = both % 10000000
+local faded = (both - current) / 10000000 * (ttl - span_N) / span_N
+left = units_N - cost_N - current - (faded - faded % 1)
+end
+if left >= 0 and current + cost_N <= 9999999 then
+call('INCRBY', key_N, cost_N == 1 and '10' or string.format('%d0', cost_N))
+return (left * 2 * span_N + ttl - 1) * 10 + digit
+end
+end
+end`
+
+const counter_refund = `if charged_at and charged_at <= reset_N * 1000 then
+return 0
+end
+local window, left = odd_N and window_N + 1 or window_N, amount
+local charged = charged_at and (charged_at - charged_at % (span_N * 1000)) / (span_N * 1000)
+if not charged or charged == window - 1 then
+local back = math.min(left, previous_N)
+previous_N, left = previous_N - back, left - back
+end
+if not charged or charged == window then
+local back = math.min(left, current_N)
+current_N, left = current_N - back, left - back
+end
+if left < amount then
+write_counter(key_N, previous_N, current_N, window, span_N, reset_N)
+end
+return amount - left`
+
+const counter_beyond = `local used = units_N - left_N
+local more = math.min(amount, room_beyond(units_N, used))
+if more > 0 then
+write_counter(key_N, previous_N, current_N + more, odd_N and window_N + 1 or window_N, span_N, reset_N)
+end`
+
+const counter_reset = `call('DEL', key_N)
+local window = odd_N and window_N + 1 or window_N
+local reset = math.max(reset_N, odd_N and window * span_N or now_ms)
+call('SET', key_N, format('0:0:0:%d', reset), 'PXAT', format('%d', (window + 2) * span_N + shift_ms))`
+
+const log_prepare = `local edge_text_N = format('%d', now - span_N)
+local keep_text_N = format('%d', ceil(span_N / 1000) + grace_ms)`
+
+const log_load = `local newest_N = call('ZRANGE', key_N, '-1', '-1', 'WITHSCORES')
+local total_N, used_N, base_N, base_us_N, older_N, last_N, at_N, odd_N, is_former_N, leaves_N = 0, 0, 0, nil, false, 0, now, false, false, -1
+if newest_N[1] then
+total_N, last_N = #newest_N[1] == 13 and newest_N[1] + 0 or -1, newest_N[2] + 0
+if not (total_N >= 0 and find(newest_N[1], '^%d+$') and last_N >= 0 and last_N <= 9007199254740991 and last_N % 1 == 0) then
+error(BAD_STATE, 0)
+end
+if last_N > now + span_N then
+total_N, is_former_N = 0, true
+else
+if last_N > now then
+at_N, odd_N = last_N, true
+end
+if last_N <= at_N - span_N then
+base_N, base_us_N, older_N = total_N, last_N, true
+else
+local edge = odd_N and format('%d', at_N - span_N) or edge_text_N
+local gone = call('ZREVRANGEBYSCORE', key_N, edge, '-inf', 'WITHSCORES', 'LIMIT', '0', '2')
+if gone[1] then
+if #gone[1] ~= 13 or not find(gone[1], '^%d+$') then
+error(BAD_STATE, 0)
+end
+base_N, base_us_N, older_N = gone[1] + 0, gone[2] + 0, gone[3]
+end
+end
+used_N = total_N - base_N
+end
+end
+local left_N = units_N - used_N - cost_N`
+
+const log_charge = `if is_former_N then
+call('ZADD', key_N, '0', '0000000000000')
+call('DEL', key_N)
+elseif total_N + cost_N > 9999999999999 then
+total_N, base_us_N, older_N = restart_totals(key_N, at_N - span_N, base_N, used_N), nil, false
+end
+local keep_text = odd_N and format('%d', ceil((at_N - now + span_N) / 1000) + grace_ms) or keep_text_N
+call('ZADD', key_N, odd_N and format('%d', at_N) or now_text, format('%013d', total_N + cost_N))
+if older_N then
+call('ZREMRANGEBYSCORE', key_N, '-inf', '(' .. format('%d', base_us_N))
+end
+call('PEXPIRE', key_N, keep_text)`
+
+const log_deny = `if left_N < 0 and cost_N <= units_N then
+leaves_N = leaves_at(key_N, at_N - span_N, total_N + cost_N - units_N)
+end`
+
+const log_functions = `local function restart_totals(key, edge, base, used)
+local entries = call('ZRANGEBYSCORE', key, '(' .. format('%d', edge), '+inf', 'WITHSCORES')
+call('ZADD', key, '0', '0000000000000')
+call('DEL', key)
+for index = 1, #entries, 2 do
+call('ZADD', key, entries[index + 1], format('%013d', (tonumber(entries[index]) or base) - base))
+end
+return used
+end
+local function leaves_at(key, edge, needed)
+local low = call('ZCOUNT', key, '-inf', format('%d', edge))
+local high = call('ZCARD', key) - 1
+while true do
+local entry = call('ZRANGE', key, low, low, 'WITHSCORES')
+if entry[1] + 0 >= needed or low >= high then
+return entry[2] + 0
+end
+local from = low + 1
+while from < high do
+local middle = floor((from + high) / 2)
+if call('ZRANGE', key, middle, middle)[1] + 0 >= needed then
+high = middle
+else
+from = middle + 1
+end
+end
+low, high = from, from
+end
+end
+local function log_member(total)
+return format('%013d', total)
+end`
+
+const log_refund = `if used_N == 0 then
+return 0
+end
+local edge = at_N - span_N
+if charged_at and charged_at <= edge then
+return 0
+end
+local from = charged_at and format('%d', charged_at) or '(' .. format('%d', edge)
+local entries = call('ZRANGEBYSCORE', key_N, from, '+inf', 'WITHSCORES')
+if #entries == 0 or (charged_at and tonumber(entries[2]) ~= charged_at) then
+return 0
+end
+local rank = call('ZRANK', key_N, entries[1])
+local before = rank > 0 and tonumber(call('ZRANGE', key_N, rank - 1, rank - 1)[1]) or 0
+if charged_at and tonumber(entries[1]) == before then
+return 0
+end
+local left, kept_total, original = amount, before, before
+call('ZREMRANGEBYSCORE', key_N, from, '+inf')
+if base_us_N then
+call('ZREMRANGEBYSCORE', key_N, '-inf', format('%d', base_us_N))
+call('ZADD', key_N, '0', log_member(base_N))
+end
+for index = 1, #entries, 2 do
+local total, time_us = tonumber(entries[index]), tonumber(entries[index + 1])
+local cost = total - original
+local back = 0
+if not charged_at or time_us == charged_at then
+back = math.min(left, cost)
+end
+original = total
+left = left - back
+if back < cost or cost == 0 then
+kept_total = kept_total + cost - back
+call('ZADD', key_N, format('%d', time_us), log_member(kept_total))
+end
+end
+call('PEXPIRE', key_N, format('%d', ceil((math.max(0, last_N - now) + span_N) / 1000) + grace_ms))
+return amount - left`
+
+const log_beyond = `local more = math.min(amount, room_beyond(units_N, used_N))
+if more > 0 then
+cost_N = more
+if is_former_N then
+call('ZADD', key_N, '0', '0000000000000')
+call('DEL', key_N)
+elseif total_N + cost_N > 9999999999999 then
+total_N, base_us_N, older_N = restart_totals(key_N, at_N - span_N, base_N, used_N), nil, false
+end
+local keep_text = odd_N and format('%d', ceil((at_N - now + span_N) / 1000) + grace_ms) or keep_text_N
+call('ZADD', key_N, odd_N and format('%d', at_N) or now_text, format('%013d', total_N + cost_N))
+if older_N then
+call('ZREMRANGEBYSCORE', key_N, '-inf', '(' .. format('%d', base_us_N))
+end
+call('PEXPIRE', key_N, keep_text)
+end`
+
+const log_reset = `call('DEL', key_N)
+if not is_former_N and newest_N[1] and last_N > at_N - span_N then
+call('ZADD', key_N, format('%d', at_N), log_member(0))
+call('PEXPIRE', key_N, format('%d', ceil((at_N - now + span_N) / 1000) + grace_ms))
+end`
+
+const bucket_prepare = `local full_N = units_N * 1000000
+local fill_us_N = 1000000 * ceil(units_N / rate_N)
+local stretch_N = now - now % fill_us_N`
+
+const bucket_load = `local fields_N = call('HMGET', key_N, 'tokens', 'lastRefill', 'capacity')
+local missing_N, stored_N, written_N, at_N, odd_N, is_kept_N = 0, 0, 0, now, false, false
+if fields_N[1] then
+local tokens, text, capacity = fields_N[1], fields_N[2], units_N
+if fields_N[3] ~= capacity_text_N then
+local _, _, before = find(fields_N[3] or '', '^(%d+)/[%d.e+-]+$')
+capacity = (before or -1) + 0
+end
+if not text or #text ~= 16 or string.byte(tokens, -7) ~= 46 then
+error(BAD_STATE, 0)
+end
+written_N = text + 0
+local left = tokens * 1000000 + 0.5
+left = left - left % 1
+if #tokens > 15 then
+left = string.sub(tokens, 1, -8) * 1000000 + string.sub(tokens, -6)
+end
+stored_N = capacity * 1000000 - left
+if not (stored_N >= 0 and stored_N <= capacity * 1000000 and written_N >= 0) then
+error(BAD_STATE, 0)
+end
+missing_N = stored_N < full_N and stored_N or full_N
+if written_N <= now then
+is_kept_N = written_N >= stretch_N and fields_N[3] == capacity_text_N
+local refilled = (now - written_N) * rate_N
+missing_N = missing_N - (refilled - refilled % 1)
+if missing_N < 0 then
+missing_N = 0
+end
+elseif written_N - now <= (units_N - 1) * 1000000 / rate_N then
+at_N, odd_N = written_N, true
+else
+missing_N = 0
+end
+elseif call('EXISTS', key_N) == 1 then
+error(BAD_STATE, 0)
+end
+local left_N = full_N - missing_N - cost_N * 1000000`
+
+const bucket_charge = `if is_kept_N then
+call('HSET', key_N, 'tokens', format('%.6f', left_N / 1000000), 'lastRefill', now_text)
+else
+write_bucket(key_N, left_N, at_N, capacity_text_N, fill_us_N)
+end`
+
+const bucket_functions = `local function write_bucket(key, left, at, capacity_text, fill_us)
+call('HSET', key, 'tokens', format('%.6f', left / 1000000), 'lastRefill', format('%016d', at), 'capacity', capacity_text)
+call('PEXPIRE', key, format('%d', ceil((2 * fill_us + at - now) / 1000) + grace_ms))
+end
+local function refill_us(micro, rate)
+local elapsed = ceil(micro / rate)
+while floor(elapsed * rate) < micro do
+elapsed = elapsed + 1
+end
+while elapsed > 0 and floor((elapsed - 1) * rate) >= micro do
+elapsed = elapsed - 1
+end
+return elapsed
+end`
+
+const bucket_refund = `if charged_at then
+local reset = call('HGET', key_N, 'reset')
+if charged_at <= (tonumber(reset or nil) or 0) or now - charged_at >= 2 * fill_us_N then
+return 0
+end
+end
+if missing_N > 0 and stored_N > full_N then
+return 0
+end
+local refilled = math.max(0, now - held_since) * rate_N
+local back = math.min(math.max(0, amount - ceil(refilled / 1000000)) * 1000000, missing_N)
+if back > 0 then
+write_bucket(key_N, full_N - missing_N + back, at_N, capacity_text_N, fill_us_N)
+end
+return ceil(back / 1000000)`
+
+const bucket_beyond = `if units_N > 0 then
+local missing, at = missing_N + amount * 1000000, at_N
+if missing > full_N then
+local owed_us = at - now + refill_us(missing - full_N, rate_N)
+at = now + math.min(floor((units_N - 1) * 1000000 / rate_N), owed_us)
+missing = full_N
+end
+write_bucket(key_N, full_N - missing, at, capacity_text_N, fill_us_N)
+end`
+
+const bucket_reset = `local reset = math.max(at_N, tonumber(call('HGET', key_N, 'reset') or nil) or 0)
+call('DEL', key_N)
+local tokens, never = format('%.6f', units_N), format('%016d', 0)
+call('HSET', key_N, 'reset', format('%d', reset), 'tokens', tokens, 'lastRefill', never, 'capacity', capacity_text_N)
+call('PEXPIRE', key_N, format('%d', ceil((2 * fill_us_N + at_N - now) / 1000) + grace_ms))`
+
+export const problem: string = `local function problem_of_key(problem)
+local text = type(problem) == 'table' and problem.err or problem
+for _, words in ipairs({ 'HEADGATE_BAD_STATE', 'WRONGTYPE', 'not an integer', 'attempt to ' }) do
+if string.find(text, words, 1, true) then
+return text
+end
+end
+end
+local function failed(problem)
+return type(problem) == 'table' and problem or redis.error_reply(problem)
+end`
+
+export const testClock: string = `now, grace_ms, shift_ms = clock + 0, 600000, 4398046511104
+call = function(command, key, ...)
+if command == 'GET' then
+local ends_ms = redis.call('PEXPIRETIME', key)
+if ends_ms >= 0 and (ends_ms - shift_ms) * 1000 <= now then
+return false
+end
+end
+return redis.call(command, key, ...)
+end`
+
+export const kinds: Readonly<Record<string, Kind>> = {
+  permits: {
+    numbers: ['units', 'span'],
+    state: `used_N, last_N, frees_N, taken_N`,
+    functions: permits_functions,
+    alone: '',
+    prepare: permits_prepare,
+    load: permits_load,
+    charge: permits_charge,
+    deny: permits_deny,
+  },
+  parts: {
+    numbers: ['units', 'span', 'parts'],
+    state: `start_N - passed_N * part_N, live_N > 0 and counts_text_N or ''`,
+    functions: parts_functions,
+    alone: '',
+    prepare: parts_prepare,
+    load: parts_load,
+    charge: parts_charge,
+    deny: '',
+  },
+  counter: {
+    numbers: ['units', 'span'],
+    state: `previous_N, current_N, (odd_N and window_N + 1 or window_N) * span_N, reset_N`,
+    functions: counter_functions,
+    alone: counter_alone,
+    prepare: counter_prepare,
+    load: counter_load,
+    charge: counter_charge,
+    deny: counter_deny,
+  },
+  log: {
+    numbers: ['units', 'span'],
+    state: `used_N, last_N, leaves_N`,
+    functions: log_functions,
+    alone: '',
+    prepare: log_prepare,
+    load: log_load,
+    charge: log_charge,
+    deny: log_deny,
+  },
+  bucket: {
+    numbers: ['units', 'rate', 'capacity_text'],
+    state: `stored_N, written_N`,
+    functions: bucket_functions,
+    alone: '',
+    prepare: bucket_prepare,
+    load: bucket_load,
+    charge: bucket_charge,
+    deny: '',
+  },
+}
+
+export const scripts: Readonly<Record<'changes' | 'control' | 'decide' | 'heartbeat' | 'history' | 'overrides' | 'peek' | 'refund' | 'renew' | 'reset' | 'statistics', Script>> = {
   changes: {
-    sha: '98a834b1d25a87e1950fc360d68ef21577f32b17',
-    functionName: 'headgate_edab3513_changes',
-    text: `${timed}
-if ARGV[2]~=''then
-redis.call('LPUSH',KEYS[1],string.format('%.0f ',math.floor(d/1000))..ARGV[2])
-redis.call('LTRIM',KEYS[1],0,tonumber(ARGV[3])-1)
-az(KEYS[1],tonumber(ARGV[4]))
+    sha: '019a5d7c71c29c22b36da670a0d742f514d1b878',
+    functionName: 'headgate_241fdfb1_changes',
+    text: `local call, find, format, ceil, floor = redis.call, string.find, string.format, math.ceil, math.floor
+local clock, now, grace_ms, shift_ms = ARGV[1], 0, 0, 0
+if clock == '' then
+local time = call('TIME')
+now = time[1] * 1000000 + time[2]
+else
+now, grace_ms, shift_ms = clock + 0, 600000, 4398046511104
+call = function(command, key, ...)
+if command == 'GET' then
+local ends_ms = redis.call('PEXPIRETIME', key)
+if ends_ms >= 0 and (ends_ms - shift_ms) * 1000 <= now then
+return false
 end
-return redis.call('LRANGE',KEYS[1],0,-1)`,
+end
+return redis.call(command, key, ...)
+end
+end
+local now_ms = (now - now % 1000) / 1000
+local now_text = format('%016d', now)
+local function expire_after(key, keep_us)
+call('PEXPIRE', key, format('%d', ceil(keep_us / 1000) + grace_ms))
+end
+local function text_of(number)
+return format('%d', number)
+end
+if ARGV[2] ~= '' then
+redis.call('LPUSH', KEYS[1], string.format('%.0f ', math.floor(now / 1000)) .. ARGV[2])
+redis.call('LTRIM', KEYS[1], 0, tonumber(ARGV[3]) - 1)
+expire_after(KEYS[1], tonumber(ARGV[4]))
+end
+return redis.call('LRANGE', KEYS[1], 0, -1)`,
   },
   control: {
-    sha: 'bce71ac0e1ae273d6792cd90aa07de7b5cf32466',
-    functionName: 'headgate_edab3513_control',
-    text: `for bQ=1,#ARGV,2 do
-redis.call('HSET',KEYS[1],ARGV[bQ],ARGV[bQ+1])
+    sha: 'c9133a9df9e4d648d46ac18f39214f752201686b',
+    functionName: 'headgate_241fdfb1_control',
+    text: `for i = 1, #ARGV, 2 do
+redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1])
 end
-local h={'enabled','multiplier'}
-local dt=redis.call('HMGET',KEYS[1],h[1],h[2])
-local al={}
-for bQ,du in ipairs(h)do
-if dt[bQ]then
-al[#al+1]=du
-al[#al+1]=dt[bQ]
+local fields = { 'enabled', 'multiplier' }
+local values = redis.call('HMGET', KEYS[1], fields[1], fields[2])
+local reply = {}
+for i, field in ipairs(fields) do
+if values[i] then
+reply[#reply + 1] = field
+reply[#reply + 1] = values[i]
 end
 end
-return al`,
+return reply`,
   },
   decide: {
-    sha: 'b96ef5abb952219dd613f92780ddfe0ab07327e5',
-    functionName: 'headgate_edab3513_decide',
-    text: `local cX=true
-${questions}`,
-  },
-  decide_bucket: {
-    sha: '3cdece962f3d81c564370bdd18d5b376c4458c54',
-    functionName: 'headgate_edab3513_decide_bucket',
-    text: `${fields}
-local af,bg=ARGV[1],ARGV[4]
-local e,f,l=af+0,ARGV[2]+0,(ARGV[3]or 1)+0
-${clock_read}
-local al={d}
-local I=true
-local g,j,D,n,aQ,Y,B
-${bucket_locals}
-${bucket_prepare}
-for q=1,#KEYS do
-local b=KEYS[q]
-j=nil
-${bucket_load}
-if not j then
-${bucket_wait}
-n=nil
-if D==0 then
-${bucket_charge}
-if g==d then
-${bucket_left}
-end
-end
-if n then
-al[q+1]=n
+    sha: 'c221b5691baddda7d8990153d6f3698c3c7ad063',
+    functionName: 'headgate_241fdfb1_decide',
+    text: `local call, find, format, ceil, floor = redis.call, string.find, string.format, math.ceil, math.floor
+local clock, now, grace_ms, shift_ms = ARGV[1], 0, 0, 0
+if clock == '' then
+local time = call('TIME')
+now = time[1] * 1000000 + time[2]
 else
-${bucket_tell}
-al[q+1]={D==aW and-1 or D,aQ,Y,D==0 and g or-1}
+now, grace_ms, shift_ms = clock + 0, 600000, 4398046511104
+call = function(command, key, ...)
+if command == 'GET' then
+local ends_ms = redis.call('PEXPIRETIME', key)
+if ends_ms >= 0 and (ends_ms - shift_ms) * 1000 <= now then
+return false
 end
-else
-al[q+1]={j}
+end
+return redis.call(command, key, ...)
 end
 end
-return al`,
-  },
-  decide_counter: {
-    sha: '288979b2f1dc7da61d17f297094972112ff82932',
-    functionName: 'headgate_edab3513_decide_counter',
-    text: `${fields}
-local af,bg=ARGV[1],ARGV[4]
-local e,f,l=af+0,ARGV[2]+0,(ARGV[3]or 1)+0
-${clock_read}
-local al={d}
-local I=true
-local g,j,D,n,aQ,Y,B
-${counter_locals}
+local now_ms = (now - now % 1000) / 1000
+local now_text = format('%016d', now)
+local function expire_after(key, keep_us)
+call('PEXPIRE', key, format('%d', ceil(keep_us / 1000) + grace_ms))
+end
+local function text_of(number)
+return format('%d', number)
+end
+local BAD_STATE, is_alone = 'HEADGATE_BAD_STATE the key holds something Headgate did not write', false
+local function room_beyond(units, used)
+return math.max(0, math.min(2 * units, 4294967295) - used)
+end
+${permits_functions}
+${parts_functions}
+${counter_functions}
+${log_functions}
+${bucket_functions}
+local function problem_of_key(problem)
+local text = type(problem) == 'table' and problem.err or problem
+for _, words in ipairs({ 'HEADGATE_BAD_STATE', 'WRONGTYPE', 'not an integer', 'attempt to ' }) do
+if string.find(text, words, 1, true) then
+return text
+end
+end
+end
+local function failed(problem)
+return type(problem) == 'table' and problem or redis.error_reply(problem)
+end
+local function check_permits(key_N, cost_N, units_N, span_N)
+units_N, span_N = units_N + 0, span_N + 0
+${permits_prepare}
+${permits_load}
+local function charge()
+${permits_charge}
+end
+local function state(is_charged)
+if is_charged == 0 then
+${permits_deny}
+end
+return { is_charged, used_N, last_N, frees_N, taken_N }
+end
+return left_N, odd_N, charge, state
+end
+local function check_parts(key_N, cost_N, units_N, span_N, parts_N)
+units_N, span_N, parts_N = units_N + 0, span_N + 0, parts_N + 0
+${parts_prepare}
+${parts_load}
+local function charge()
+${parts_charge}
+end
+local function state(is_charged)
+if is_charged == 0 then
+end
+return { is_charged, start_N - passed_N * part_N, live_N > 0 and counts_text_N or '' }
+end
+return left_N, odd_N, charge, state
+end
+local function check_counter(key_N, cost_N, units_N, span_N)
+units_N, span_N = units_N + 0, span_N + 0
 ${counter_prepare}
-for q=1,#KEYS do
-local b=KEYS[q]
-j=nil
 ${counter_load}
-if not j then
-${counter_wait}
-n=nil
-if D==0 then
+local function charge()
 ${counter_charge}
-if g==d then
-${counter_left}
 end
+local function state(is_charged)
+if is_charged == 0 then
+${counter_deny}
 end
-if n then
-al[q+1]=n
-else
-${counter_tell}
-al[q+1]={D==aW and-1 or D,aQ,Y,D==0 and g or-1}
+return { is_charged, previous_N, current_N, (odd_N and window_N + 1 or window_N) * span_N, reset_N }
 end
-else
-al[q+1]={j}
+return left_N, odd_N, charge, state
 end
-end
-return al`,
-  },
-  decide_log: {
-    sha: '7e7fda97408e5e948d440fe535997f29392d2dcb',
-    functionName: 'headgate_edab3513_decide_log',
-    text: `${fields}
-local af,bg=ARGV[1],ARGV[4]
-local e,f,l=af+0,ARGV[2]+0,(ARGV[3]or 1)+0
-${clock_read}
-local al={d}
-local I=true
-local g,j,D,n,aQ,Y,B
-${log_locals}
+local function check_log(key_N, cost_N, units_N, span_N)
+units_N, span_N = units_N + 0, span_N + 0
 ${log_prepare}
-for q=1,#KEYS do
-local b=KEYS[q]
-j=nil
 ${log_load}
-if not j then
-${log_wait}
-n=nil
-if D==0 then
+local function charge()
 ${log_charge}
-if g==d then
-${log_left}
 end
+local function state(is_charged)
+if is_charged == 0 then
+${log_deny}
 end
-if n then
-al[q+1]=n
+return { is_charged, used_N, last_N, leaves_N }
+end
+return left_N, odd_N, charge, state
+end
+local function check_bucket(key_N, cost_N, units_N, rate_N, capacity_text_N)
+units_N, rate_N = units_N + 0, rate_N + 0
+${bucket_prepare}
+${bucket_load}
+local function charge()
+${bucket_charge}
+end
+local function state(is_charged)
+if is_charged == 0 then
+end
+return { is_charged, stored_N, written_N }
+end
+return left_N, odd_N, charge, state
+end
+local checks = { permits = check_permits, parts = check_parts, counter = check_counter, log = check_log, bucket = check_bucket }
+local alternatives = ARGV[2] + 0
+local limits = ARGV[3 + alternatives] + 0
+local function look(question, index)
+local at = 5 * index + alternatives - 1
+local cost = ARGV[at + 1] + 0
+local left, is_odd, charge, state =
+checks[ARGV[at]](KEYS[question + index], cost, ARGV[at + 2], ARGV[at + 3], ARGV[at + 4])
+return { left = left, is_odd = is_odd, charge = charge, state = state, cost = cost }
+end
+local function charge_all(question, from, to)
+local looked, told, fits = {}, {}, true
+for index = from, to do
+looked[index] = look(question, index)
+fits = fits and looked[index].left >= 0
+end
+for index = from, to do
+local check = looked[index]
+local is_charged = fits and check.cost > 0
+if is_charged then
+check.charge()
+end
+told[index] = is_charged and not check.is_odd and check.left or check.state(is_charged and 1 or 0)
+end
+return fits, told
+end
+local reply = {}
+for question = 0, #KEYS - 1, limits do
+local charged, values, from = -1, {}, 1
+for alternative = 1, alternatives do
+local to = ARGV[2 + alternative] + 0
+if charged == -1 then
+local is_done, fits, told = pcall(charge_all, question, from, to)
+if not is_done then
+local text = problem_of_key(fits)
+if not text then
+return failed(fits)
+end
+charged = { text }
 else
-${log_tell}
-al[q+1]={D==aW and-1 or D,aQ,Y,D==0 and g or-1}
+for index, value in pairs(told) do
+values[index] = value
 end
-else
-al[q+1]={j}
+charged = fits and alternative - 1 or -1
 end
 end
-return al`,
+from = to + 1
+end
+for index = from, limits do
+local is_done, fits, told = pcall(charge_all, question, index, index)
+local text = not is_done and problem_of_key(fits)
+if not is_done and not text then
+return failed(fits)
+end
+values[index] = is_done and told[index] or { text }
+end
+reply[#reply + 1] = charged
+for index = 1, limits do
+reply[#reply + 1] = values[index] or 0
+end
+end
+reply[#reply + 1] = now
+return reply`,
   },
   heartbeat: {
-    sha: 'a063564a6a00741cc279e6271dc88904f6b7a8ec',
-    functionName: 'headgate_edab3513_heartbeat',
-    text: `${timed}
-local aH=tonumber(ARGV[3])
-local dq=tonumber(ARGV[4])
-local dr=ARGV[5]
-local aO=redis.call('ZSCORE',KEYS[1],ARGV[2])
-redis.call('ZADD',KEYS[1],d,ARGV[2])
-redis.call('ZREMRANGEBYSCORE',KEYS[1],'-inf',d-dq)
-redis.call('ZREMRANGEBYSCORE',KEYS[1],d+aH,'+inf')
-az(KEYS[1],dq)
-local function cE(av,aN)
-if dr==''then return redis.call('ZCOUNT',KEYS[1],av,aN)end
-local de=0
-for bK,aV in ipairs(redis.call('ZRANGEBYSCORE',KEYS[1],av,aN))do
-local ds=string.find(aV,'/',1,true)
-if not ds or string.sub(aV,1,ds-1)==dr then de=de+1 end
+    sha: 'df30646d4a6c442d2ec5da1fbfad6d9eef43d6a1',
+    functionName: 'headgate_241fdfb1_heartbeat',
+    text: `local call, find, format, ceil, floor = redis.call, string.find, string.format, math.ceil, math.floor
+local clock, now, grace_ms, shift_ms = ARGV[1], 0, 0, 0
+if clock == '' then
+local time = call('TIME')
+now = time[1] * 1000000 + time[2]
+else
+now, grace_ms, shift_ms = clock + 0, 600000, 4398046511104
+call = function(command, key, ...)
+if command == 'GET' then
+local ends_ms = redis.call('PEXPIRETIME', key)
+if ends_ms >= 0 and (ends_ms - shift_ms) * 1000 <= now then
+return false
 end
-return de
 end
-local K=cE(d-aH,'+inf')
-local dw=cE('-inf','('..string.format('%.0f',d-aH))
-return{K,string.format('%.0f',d),aO or'',K+dw,redis.call('ZCARD',KEYS[1])}`,
+return redis.call(command, key, ...)
+end
+end
+local now_ms = (now - now % 1000) / 1000
+local now_text = format('%016d', now)
+local function expire_after(key, keep_us)
+call('PEXPIRE', key, format('%d', ceil(keep_us / 1000) + grace_ms))
+end
+local function text_of(number)
+return format('%d', number)
+end
+local keep_us = tonumber(ARGV[3])
+local remember_us = tonumber(ARGV[4])
+local service = ARGV[5]
+local before = redis.call('ZSCORE', KEYS[1], ARGV[2])
+redis.call('ZADD', KEYS[1], now, ARGV[2])
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - remember_us)
+redis.call('ZREMRANGEBYSCORE', KEYS[1], now + keep_us, '+inf')
+expire_after(KEYS[1], remember_us)
+local function count(from, to)
+if service == '' then return redis.call('ZCOUNT', KEYS[1], from, to) end
+local found = 0
+for _, member in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], from, to)) do
+local slash = string.find(member, '/', 1, true)
+if not slash or string.sub(member, 1, slash - 1) == service then found = found + 1 end
+end
+return found
+end
+local live = count(now - keep_us, '+inf')
+local missed = count('-inf', '(' .. string.format('%.0f', now - keep_us))
+return { live, string.format('%.0f', now), before or '', live + missed, redis.call('ZCARD', KEYS[1]) }`,
   },
   history: {
-    sha: '0e68ad4d45bc57c3259e146cf48e35579cc74feb',
-    functionName: 'headgate_edab3513_history',
-    text: `if ARGV[1]==''then
-return redis.call('HGETALL',KEYS[1])
+    sha: 'd2f3a93d444e77efa91ef15c9fd6c09f2261531e',
+    functionName: 'headgate_241fdfb1_history',
+    text: `if ARGV[1] == '' then
+return redis.call('HGETALL', KEYS[1])
 end
-local cH=redis.call('HMGET',KEYS[1],ARGV[1])[1]or'0 0 '
-local k,dy=string.match(cH,'^(%d+) (%d+) ')
-local dm=tonumber(ARGV[2])-(tonumber(k)or 0)
-if dm>0 or(dm==0 and tonumber(ARGV[3])>(tonumber(dy)or 0))then
-redis.call('HSET',KEYS[1],ARGV[1],ARGV[2]..' '..ARGV[3]..' '..ARGV[4])
-redis.call('PEXPIRE',KEYS[1],ARGV[5])
+local known = redis.call('HMGET', KEYS[1], ARGV[1])[1] or '0 0 '
+local start, seconds = string.match(known, '^(%d+) (%d+) ')
+local newer = tonumber(ARGV[2]) - (tonumber(start) or 0)
+if newer > 0 or (newer == 0 and tonumber(ARGV[3]) > (tonumber(seconds) or 0)) then
+redis.call('HSET', KEYS[1], ARGV[1], ARGV[2] .. ' ' .. ARGV[3] .. ' ' .. ARGV[4])
+redis.call('PEXPIRE', KEYS[1], ARGV[5])
 end
-return{}`,
+return {}`,
   },
   overrides: {
-    sha: 'e364ce3abb83e3d8352d7e7739e5eb572b1cb523',
-    functionName: 'headgate_edab3513_overrides',
-    text: `${timed}
-local dn=d
-local d=math.floor(dn/1000)
-local b=KEYS[1]
-local cT='#revision'
-local cY='#next-end'
-if ARGV[3]=='read'and ARGV[2]~=''then
-local cH=redis.call('HMGET',b,cT,cY)
-if cH[1]==ARGV[2]and d<(tonumber(cH[2]or'0')or 0)then
-return{d,cH[1],0,'same'}
-end
-end
-local ab=redis.call('HGETALL',b)
-local aP={}
-local cE=0
-local ct=''
-local cV=0
-local da=false
-local db=math.huge
-local ax=d
-local function dl(cu,bD,as)
-aP[#aP+1]=cu
-aP[#aP+1]=bD
-db=math.min(db,as)
-ax=math.max(ax,as)
-end
-for bQ=1,#ab,2 do
-local cu=ab[bQ]
-if cu==cT then
-ct=ab[bQ+1]
-elseif cu~=cY then
-local as=tonumber(string.match(ab[bQ+1],'^%d+ (%d+) ')or'0')
-if as>8.64e15 then as=0 end
-if cu==ARGV[4]and as>d then cV=1 end
-local dx=cu==ARGV[4]and ARGV[3]=='remove'
-if as<=d or dx then
-redis.call('HDEL',b,cu)
-da=true
-elseif not(cu==ARGV[4]and ARGV[3]=='put')then
-dl(cu,ab[bQ+1],as)
-cE=cE+1
-end
-end
-end
-local dj=ARGV[3]=='put'and cE>=tonumber(ARGV[7])
-if ARGV[3]=='put'and not dj then
-local as=d+tonumber(ARGV[6])
-local bD=string.format('%.0f %.0f ',d,as)..ARGV[5]
-redis.call('HSET',b,ARGV[4],bD)
-dl(ARGV[4],bD,as)
-da=true
-end
-if da or ARGV[3]=='remove'then
-ct=string.format('%.0f',math.max(dn,(tonumber(ct)or 0)+1))
-if#aP>0 then
-redis.call('HSET',b,cT,ct,cY,string.format('%.0f',db))
-az(b,(ax-d)*1000)
-elseif ARGV[3]=='remove'then
-redis.call('DEL',b)
-redis.call('HSET',b,cT,ct)
-az(b,31*86400*1000000)
+    sha: 'e122a0861cb1d342b848e6f8f30bdc53d6e03c5b',
+    functionName: 'headgate_241fdfb1_overrides',
+    text: `local call, find, format, ceil, floor = redis.call, string.find, string.format, math.ceil, math.floor
+local clock, now, grace_ms, shift_ms = ARGV[1], 0, 0, 0
+if clock == '' then
+local time = call('TIME')
+now = time[1] * 1000000 + time[2]
 else
-redis.call('DEL',b)
-ct=''
+now, grace_ms, shift_ms = clock + 0, 600000, 4398046511104
+call = function(command, key, ...)
+if command == 'GET' then
+local ends_ms = redis.call('PEXPIRETIME', key)
+if ends_ms >= 0 and (ends_ms - shift_ms) * 1000 <= now then
+return false
 end
 end
-if dj then
-return{d,'full',cV}
+return redis.call(command, key, ...)
 end
-if ARGV[2]~=''and ct==ARGV[2]then
-return{d,ct,cV,'same'}
 end
-local al={d,ct,cV}
-for bQ=1,#aP do al[#al+1]=aP[bQ]end
-return al`,
+local now_ms = (now - now % 1000) / 1000
+local now_text = format('%016d', now)
+local function expire_after(key, keep_us)
+call('PEXPIRE', key, format('%d', ceil(keep_us / 1000) + grace_ms))
+end
+local function text_of(number)
+return format('%d', number)
+end
+local now_us = now
+local now = math.floor(now_us / 1000)
+local key = KEYS[1]
+local REVISION = '#revision'
+local NEXT_END = '#next-end'
+if ARGV[3] == 'read' and ARGV[2] ~= '' then
+local known = redis.call('HMGET', key, REVISION, NEXT_END)
+if known[1] == ARGV[2] and now < (tonumber(known[2] or '0') or 0) then
+return { now, known[1], 0, 'same' }
+end
+end
+local entries = redis.call('HGETALL', key)
+local kept = {}
+local count = 0
+local revision = ''
+local was_there = 0
+local changed = false
+local earliest = math.huge
+local latest = now
+local function keep(target, entry, expires)
+kept[#kept + 1] = target
+kept[#kept + 1] = entry
+earliest = math.min(earliest, expires)
+latest = math.max(latest, expires)
+end
+for i = 1, #entries, 2 do
+local target = entries[i]
+if target == REVISION then
+revision = entries[i + 1]
+elseif target ~= NEXT_END then
+local expires = tonumber(string.match(entries[i + 1], '^%d+ (%d+) ') or '0')
+if expires > 8.64e15 then expires = 0 end
+if target == ARGV[4] and expires > now then was_there = 1 end
+local removed = target == ARGV[4] and ARGV[3] == 'remove'
+if expires <= now or removed then
+redis.call('HDEL', key, target)
+changed = true
+elseif not (target == ARGV[4] and ARGV[3] == 'put') then
+keep(target, entries[i + 1], expires)
+count = count + 1
+end
+end
+end
+local is_full = ARGV[3] == 'put' and count >= tonumber(ARGV[7])
+if ARGV[3] == 'put' and not is_full then
+local expires = now + tonumber(ARGV[6])
+local entry = string.format('%.0f %.0f ', now, expires) .. ARGV[5]
+redis.call('HSET', key, ARGV[4], entry)
+keep(ARGV[4], entry, expires)
+changed = true
+end
+if changed or ARGV[3] == 'remove' then
+revision = string.format('%.0f', math.max(now_us, (tonumber(revision) or 0) + 1))
+if #kept > 0 then
+redis.call('HSET', key, REVISION, revision, NEXT_END, string.format('%.0f', earliest))
+expire_after(key, (latest - now) * 1000)
+elseif ARGV[3] == 'remove' then
+redis.call('DEL', key)
+redis.call('HSET', key, REVISION, revision)
+expire_after(key, 31 * 86400 * 1000000)
+else
+redis.call('DEL', key)
+revision = ''
+end
+end
+if is_full then
+return { now, 'full', was_there }
+end
+if ARGV[2] ~= '' and revision == ARGV[2] then
+return { now, revision, was_there, 'same' }
+end
+local reply = { now, revision, was_there }
+for i = 1, #kept do reply[#reply + 1] = kept[i] end
+return reply`,
   },
   peek: {
-    sha: 'e939dfe6525e171f3dc3c151b9b234d306d8b85a',
-    functionName: 'headgate_edab3513_peek',
-    text: `local cX=false
-${questions}`,
+    sha: '52edf6374fe22920ac54ace46f82bf6e459fc4a6',
+    functionName: 'headgate_241fdfb1_peek',
+    text: `local call, find, format, ceil, floor = redis.call, string.find, string.format, math.ceil, math.floor
+local clock, now, grace_ms, shift_ms = ARGV[1], 0, 0, 0
+if clock == '' then
+local time = call('TIME')
+now = time[1] * 1000000 + time[2]
+else
+now, grace_ms, shift_ms = clock + 0, 600000, 4398046511104
+call = function(command, key, ...)
+if command == 'GET' then
+local ends_ms = redis.call('PEXPIRETIME', key)
+if ends_ms >= 0 and (ends_ms - shift_ms) * 1000 <= now then
+return false
+end
+end
+return redis.call(command, key, ...)
+end
+end
+local now_ms = (now - now % 1000) / 1000
+local now_text = format('%016d', now)
+local function expire_after(key, keep_us)
+call('PEXPIRE', key, format('%d', ceil(keep_us / 1000) + grace_ms))
+end
+local function text_of(number)
+return format('%d', number)
+end
+local BAD_STATE, is_alone = 'HEADGATE_BAD_STATE the key holds something Headgate did not write', false
+local function room_beyond(units, used)
+return math.max(0, math.min(2 * units, 4294967295) - used)
+end
+${permits_functions}
+${parts_functions}
+${counter_functions}
+${log_functions}
+${bucket_functions}
+local function problem_of_key(problem)
+local text = type(problem) == 'table' and problem.err or problem
+for _, words in ipairs({ 'HEADGATE_BAD_STATE', 'WRONGTYPE', 'not an integer', 'attempt to ' }) do
+if string.find(text, words, 1, true) then
+return text
+end
+end
+end
+local function failed(problem)
+return type(problem) == 'table' and problem or redis.error_reply(problem)
+end
+local function look_at_permits(key_N, cost_N, units_N, span_N)
+units_N, span_N = units_N + 0, span_N + 0
+${permits_prepare}
+${permits_load}
+${permits_deny}
+return { 0, used_N, last_N, frees_N, taken_N }
+end
+local function look_at_parts(key_N, cost_N, units_N, span_N, parts_N)
+units_N, span_N, parts_N = units_N + 0, span_N + 0, parts_N + 0
+${parts_prepare}
+${parts_load}
+return { 0, start_N - passed_N * part_N, live_N > 0 and counts_text_N or '' }
+end
+local function look_at_counter(key_N, cost_N, units_N, span_N)
+units_N, span_N = units_N + 0, span_N + 0
+${counter_prepare}
+${counter_load}
+${counter_deny}
+return { 0, previous_N, current_N, (odd_N and window_N + 1 or window_N) * span_N, reset_N }
+end
+local function look_at_log(key_N, cost_N, units_N, span_N)
+units_N, span_N = units_N + 0, span_N + 0
+${log_prepare}
+${log_load}
+${log_deny}
+return { 0, used_N, last_N, leaves_N }
+end
+local function look_at_bucket(key_N, cost_N, units_N, rate_N, capacity_text_N)
+units_N, rate_N = units_N + 0, rate_N + 0
+${bucket_prepare}
+${bucket_load}
+return { 0, stored_N, written_N }
+end
+local looks = { permits = look_at_permits, parts = look_at_parts, counter = look_at_counter, log = look_at_log, bucket = look_at_bucket }
+local reply = {}
+for index, key in ipairs(KEYS) do
+local at = 5 * index - 3
+local is_done, state = pcall(looks[ARGV[at]], key, ARGV[at + 1] + 0, ARGV[at + 2], ARGV[at + 3], ARGV[at + 4])
+local text = not is_done and problem_of_key(state)
+if not is_done and not text then
+return failed(state)
+end
+reply[index] = is_done and state or { text }
+end
+reply[#reply + 1] = now
+return reply`,
   },
   refund: {
-    sha: 'c970fd57e36dde289e2d6ccaa4ba31421c182125',
-    functionName: 'headgate_edab3513_refund',
-    text: `${timed}
-${checks}
-${new_life}
-local bR=cP()
-local al={}
-for q,b in ipairs(KEYS)do
-local c,e,y,cl=bR[bd()],bd(),bd(),bd()
-if y==-1 then
-y=nil
-end
-if cl==-1 then
-cl=d
-end
-local a=c.aS.load(b,c)
-if not a then
-al[q]=-2
-elseif e<0 then
-c.aS.charge_beyond(c,a,-e)
-al[q]=0
-elseif dk(c,b,y)then
-al[q]=0
+    sha: '751f0b3f180fdba47dc70b2fb440b31790d273d3',
+    functionName: 'headgate_241fdfb1_refund',
+    text: `local call, find, format, ceil, floor = redis.call, string.find, string.format, math.ceil, math.floor
+local clock, now, grace_ms, shift_ms = ARGV[1], 0, 0, 0
+if clock == '' then
+local time = call('TIME')
+now = time[1] * 1000000 + time[2]
 else
-al[q]=c.aS.refund(c,a,e,y,cl)
+now, grace_ms, shift_ms = clock + 0, 600000, 4398046511104
+call = function(command, key, ...)
+if command == 'GET' then
+local ends_ms = redis.call('PEXPIRETIME', key)
+if ends_ms >= 0 and (ends_ms - shift_ms) * 1000 <= now then
+return false
 end
 end
-return al`,
+return redis.call(command, key, ...)
+end
+end
+local now_ms = (now - now % 1000) / 1000
+local now_text = format('%016d', now)
+local function expire_after(key, keep_us)
+call('PEXPIRE', key, format('%d', ceil(keep_us / 1000) + grace_ms))
+end
+local function text_of(number)
+return format('%d', number)
+end
+local BAD_STATE, is_alone = 'HEADGATE_BAD_STATE the key holds something Headgate did not write', false
+local function room_beyond(units, used)
+return math.max(0, math.min(2 * units, 4294967295) - used)
+end
+${permits_functions}
+${parts_functions}
+${counter_functions}
+${log_functions}
+${bucket_functions}
+local function problem_of_key(problem)
+local text = type(problem) == 'table' and problem.err or problem
+for _, words in ipairs({ 'HEADGATE_BAD_STATE', 'WRONGTYPE', 'not an integer', 'attempt to ' }) do
+if string.find(text, words, 1, true) then
+return text
+end
+end
+end
+local function failed(problem)
+return type(problem) == 'table' and problem or redis.error_reply(problem)
+end
+local function refund_permits(key_N, amount, charged_at, held_since, units_N, span_N)
+units_N, span_N = units_N + 0, span_N + 0
+local cost_N = 0
+${permits_prepare}
+${permits_load}
+${permits_refund}
+end
+local function refund_parts(key_N, amount, charged_at, held_since, units_N, span_N, parts_N)
+units_N, span_N, parts_N = units_N + 0, span_N + 0, parts_N + 0
+local cost_N = 0
+${parts_prepare}
+${parts_load}
+${parts_refund}
+end
+local function refund_counter(key_N, amount, charged_at, held_since, units_N, span_N)
+units_N, span_N = units_N + 0, span_N + 0
+local cost_N = 0
+${counter_prepare}
+${counter_load}
+${counter_refund}
+end
+local function refund_log(key_N, amount, charged_at, held_since, units_N, span_N)
+units_N, span_N = units_N + 0, span_N + 0
+local cost_N = 0
+${log_prepare}
+${log_load}
+${log_refund}
+end
+local function refund_bucket(key_N, amount, charged_at, held_since, units_N, rate_N, capacity_text_N)
+units_N, rate_N = units_N + 0, rate_N + 0
+local cost_N = 0
+${bucket_prepare}
+${bucket_load}
+${bucket_refund}
+end
+local refunds = { permits = refund_permits, parts = refund_parts, counter = refund_counter, log = refund_log, bucket = refund_bucket }
+local function charge_beyond_parts(key_N, amount, charged_at, held_since, units_N, span_N, parts_N)
+units_N, span_N, parts_N = units_N + 0, span_N + 0, parts_N + 0
+local cost_N = 0
+${parts_prepare}
+${parts_load}
+${parts_beyond}
+return 0
+end
+local function charge_beyond_counter(key_N, amount, charged_at, held_since, units_N, span_N)
+units_N, span_N = units_N + 0, span_N + 0
+local cost_N = 0
+${counter_prepare}
+${counter_load}
+${counter_beyond}
+return 0
+end
+local function charge_beyond_log(key_N, amount, charged_at, held_since, units_N, span_N)
+units_N, span_N = units_N + 0, span_N + 0
+local cost_N = 0
+${log_prepare}
+${log_load}
+${log_beyond}
+return 0
+end
+local function charge_beyond_bucket(key_N, amount, charged_at, held_since, units_N, rate_N, capacity_text_N)
+units_N, rate_N = units_N + 0, rate_N + 0
+local cost_N = 0
+${bucket_prepare}
+${bucket_load}
+${bucket_beyond}
+return 0
+end
+local charges = { parts = charge_beyond_parts, counter = charge_beyond_counter, log = charge_beyond_log, bucket = charge_beyond_bucket }
+local reply = {}
+for index, key in ipairs(KEYS) do
+local at = 7 * index - 5
+local units, charged_at, held_since = ARGV[at + 4] + 0, ARGV[at + 5] + 0, ARGV[at + 6] + 0
+local change = (units < 0 and charges or refunds)[ARGV[at]]
+reply[index] = 0
+if change then
+local is_done, back = pcall(
+change, key, math.abs(units), charged_at ~= -1 and charged_at or nil, held_since ~= -1 and held_since or now,
+ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
+)
+if not is_done and not problem_of_key(back) then
+return failed(back)
+end
+reply[index] = is_done and back or -2
+end
+end
+return reply`,
   },
   renew: {
-    sha: '45e7da8029be2444d0c9a62c3b15e14159925cae',
-    functionName: 'headgate_edab3513_renew',
-    text: `${timed}
-${checks}
-local bR=cP()
-local al={}
-for q,b in ipairs(KEYS)do
-local c,e,o=bR[bd()],bd(),bd()
-local a=c.aS.load(b,c)
-al[q]=a and c.aS.renew(c,a,e,o)or-2
+    sha: 'f9c03f03f63b693251900e917739325c9a75b752',
+    functionName: 'headgate_241fdfb1_renew',
+    text: `local call, find, format, ceil, floor = redis.call, string.find, string.format, math.ceil, math.floor
+local clock, now, grace_ms, shift_ms = ARGV[1], 0, 0, 0
+if clock == '' then
+local time = call('TIME')
+now = time[1] * 1000000 + time[2]
+else
+now, grace_ms, shift_ms = clock + 0, 600000, 4398046511104
+call = function(command, key, ...)
+if command == 'GET' then
+local ends_ms = redis.call('PEXPIRETIME', key)
+if ends_ms >= 0 and (ends_ms - shift_ms) * 1000 <= now then
+return false
 end
-return al`,
+end
+return redis.call(command, key, ...)
+end
+end
+local now_ms = (now - now % 1000) / 1000
+local now_text = format('%016d', now)
+local function expire_after(key, keep_us)
+call('PEXPIRE', key, format('%d', ceil(keep_us / 1000) + grace_ms))
+end
+local function text_of(number)
+return format('%d', number)
+end
+local BAD_STATE, is_alone = 'HEADGATE_BAD_STATE the key holds something Headgate did not write', false
+local function room_beyond(units, used)
+return math.max(0, math.min(2 * units, 4294967295) - used)
+end
+${permits_functions}
+${parts_functions}
+${counter_functions}
+${log_functions}
+${bucket_functions}
+local function problem_of_key(problem)
+local text = type(problem) == 'table' and problem.err or problem
+for _, words in ipairs({ 'HEADGATE_BAD_STATE', 'WRONGTYPE', 'not an integer', 'attempt to ' }) do
+if string.find(text, words, 1, true) then
+return text
+end
+end
+end
+local function failed(problem)
+return type(problem) == 'table' and problem or redis.error_reply(problem)
+end
+local function renew_permits(key_N, amount, charged_at, units_N, span_N)
+units_N, span_N = units_N + 0, span_N + 0
+local cost_N = 0
+${permits_prepare}
+${permits_load}
+${permits_renew}
+end
+local renewals = { permits = renew_permits }
+local reply = {}
+for index, key in ipairs(KEYS) do
+local at = 6 * index - 4
+local is_done, held =
+pcall(renewals[ARGV[at]], key, ARGV[at + 4] + 0, ARGV[at + 5] + 0, ARGV[at + 1], ARGV[at + 2], ARGV[at + 3])
+if not is_done and not problem_of_key(held) then
+return failed(held)
+end
+reply[index] = is_done and held or -2
+end
+return reply`,
   },
   reset: {
-    sha: '30b6dd236e30a31d1db66e28aef6f2edf52a15ee',
-    functionName: 'headgate_edab3513_reset',
-    text: `${timed}
-${checks}
-${new_life}
-local bR=cP()
-local dd=0
-for bK,b in ipairs(KEYS)do
-local c=bR[bd()]
-local a=c.aS.load(b,c)
-if a and redis.call('EXISTS',b)==1 then
-bW(c,b,a)
-dd=dd+1
+    sha: 'b645881efdc1ea7dfd70a6c6229bf2241194eb86',
+    functionName: 'headgate_241fdfb1_reset',
+    text: `local call, find, format, ceil, floor = redis.call, string.find, string.format, math.ceil, math.floor
+local clock, now, grace_ms, shift_ms = ARGV[1], 0, 0, 0
+if clock == '' then
+local time = call('TIME')
+now = time[1] * 1000000 + time[2]
+else
+now, grace_ms, shift_ms = clock + 0, 600000, 4398046511104
+call = function(command, key, ...)
+if command == 'GET' then
+local ends_ms = redis.call('PEXPIRETIME', key)
+if ends_ms >= 0 and (ends_ms - shift_ms) * 1000 <= now then
+return false
 end
 end
-return dd`,
+return redis.call(command, key, ...)
+end
+end
+local now_ms = (now - now % 1000) / 1000
+local now_text = format('%016d', now)
+local function expire_after(key, keep_us)
+call('PEXPIRE', key, format('%d', ceil(keep_us / 1000) + grace_ms))
+end
+local function text_of(number)
+return format('%d', number)
+end
+local BAD_STATE, is_alone = 'HEADGATE_BAD_STATE the key holds something Headgate did not write', false
+local function room_beyond(units, used)
+return math.max(0, math.min(2 * units, 4294967295) - used)
+end
+${permits_functions}
+${parts_functions}
+${counter_functions}
+${log_functions}
+${bucket_functions}
+local function problem_of_key(problem)
+local text = type(problem) == 'table' and problem.err or problem
+for _, words in ipairs({ 'HEADGATE_BAD_STATE', 'WRONGTYPE', 'not an integer', 'attempt to ' }) do
+if string.find(text, words, 1, true) then
+return text
+end
+end
+end
+local function failed(problem)
+return type(problem) == 'table' and problem or redis.error_reply(problem)
+end
+local function reset_permits(key_N, units_N, span_N)
+units_N, span_N = units_N + 0, span_N + 0
+local cost_N = 0
+${permits_prepare}
+${permits_load}
+${permits_reset}
+end
+local function reset_parts(key_N, units_N, span_N, parts_N)
+units_N, span_N, parts_N = units_N + 0, span_N + 0, parts_N + 0
+local cost_N = 0
+${parts_prepare}
+${parts_load}
+${parts_reset}
+end
+local function reset_counter(key_N, units_N, span_N)
+units_N, span_N = units_N + 0, span_N + 0
+local cost_N = 0
+${counter_prepare}
+${counter_load}
+${counter_reset}
+end
+local function reset_log(key_N, units_N, span_N)
+units_N, span_N = units_N + 0, span_N + 0
+local cost_N = 0
+${log_prepare}
+${log_load}
+${log_reset}
+end
+local function reset_bucket(key_N, units_N, rate_N, capacity_text_N)
+units_N, rate_N = units_N + 0, rate_N + 0
+local cost_N = 0
+${bucket_prepare}
+${bucket_load}
+${bucket_reset}
+end
+local resets = { permits = reset_permits, parts = reset_parts, counter = reset_counter, log = reset_log, bucket = reset_bucket }
+local forgotten = 0
+for index, key in ipairs(KEYS) do
+local at = 4 * index - 2
+if call('EXISTS', key) == 1 then
+local is_done, problem = pcall(resets[ARGV[at]], key, ARGV[at + 1], ARGV[at + 2], ARGV[at + 3])
+if is_done then
+forgotten = forgotten + 1
+elseif not problem_of_key(problem) then
+return failed(problem)
+end
+end
+end
+return forgotten`,
   },
   statistics: {
-    sha: '88102d474e60757be74c24fc3bf88ff4bdccf5c5',
-    functionName: 'headgate_edab3513_statistics',
-    text: `${timed}
-local aH=tonumber(ARGV[4])
-local cU=ARGV[2]
-local dp=R(math.max(0,math.floor((d-tonumber(ARGV[5]))/1000)))
-local aw=redis.call('ZRANGEBYSCORE',KEYS[1],'-inf',d-aH)
-for bK,aV in ipairs(aw)do redis.call('HDEL',KEYS[2],aV)end
-if#aw>0 then redis.call('ZREMRANGEBYSCORE',KEYS[1],'-inf',d-aH)end
-if cU==''then
-local di,cZ={},ARGV[8]
-if cZ~='none'then
-local av=cZ==''and dp or'('..cZ
-di=redis.call('XRANGE',KEYS[3],av,'+','COUNT',ARGV[9])
+    sha: 'af68efb1ea7ae8fe3bf3d7b1c66d9c5b5b18a8cc',
+    functionName: 'headgate_241fdfb1_statistics',
+    text: `local call, find, format, ceil, floor = redis.call, string.find, string.format, math.ceil, math.floor
+local clock, now, grace_ms, shift_ms = ARGV[1], 0, 0, 0
+if clock == '' then
+local time = call('TIME')
+now = time[1] * 1000000 + time[2]
+else
+now, grace_ms, shift_ms = clock + 0, 600000, 4398046511104
+call = function(command, key, ...)
+if command == 'GET' then
+local ends_ms = redis.call('PEXPIRETIME', key)
+if ends_ms >= 0 and (ends_ms - shift_ms) * 1000 <= now then
+return false
 end
-return{R(d),redis.call('HGETALL',KEYS[2]),di}
 end
-local dv=redis.call('ZSCORE',KEYS[1],cU)
-if dv or redis.call('ZCARD',KEYS[1])<tonumber(ARGV[6])then
-redis.call('ZADD',KEYS[1],d,cU)
-redis.call('HSET',KEYS[2],cU,ARGV[3])
-az(KEYS[1],aH)
-az(KEYS[2],aH)
+return redis.call(command, key, ...)
 end
-for bQ=8,#ARGV do redis.call('XADD',KEYS[3],'MAXLEN',ARGV[7],'*','denial',ARGV[bQ])end
-if#ARGV>=8 then
-redis.call('XTRIM',KEYS[3],'MINID',dp)
-az(KEYS[3],tonumber(ARGV[5]))
 end
-return{R(d)}`,
+local now_ms = (now - now % 1000) / 1000
+local now_text = format('%016d', now)
+local function expire_after(key, keep_us)
+call('PEXPIRE', key, format('%d', ceil(keep_us / 1000) + grace_ms))
+end
+local function text_of(number)
+return format('%d', number)
+end
+local keep_us = tonumber(ARGV[4])
+local name = ARGV[2]
+local oldest = text_of(math.max(0, math.floor((now - tonumber(ARGV[5])) / 1000)))
+local gone = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now - keep_us)
+for _, member in ipairs(gone) do redis.call('HDEL', KEYS[2], member) end
+if #gone > 0 then redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - keep_us) end
+if name == '' then
+local denials, after = {}, ARGV[8]
+if after ~= 'none' then
+local from = after == '' and oldest or '(' .. after
+denials = redis.call('XRANGE', KEYS[3], from, '+', 'COUNT', ARGV[9])
+end
+return { text_of(now), redis.call('HGETALL', KEYS[2]), denials }
+end
+local is_known = redis.call('ZSCORE', KEYS[1], name)
+if is_known or redis.call('ZCARD', KEYS[1]) < tonumber(ARGV[6]) then
+redis.call('ZADD', KEYS[1], now, name)
+redis.call('HSET', KEYS[2], name, ARGV[3])
+expire_after(KEYS[1], keep_us)
+expire_after(KEYS[2], keep_us)
+end
+for i = 8, #ARGV do redis.call('XADD', KEYS[3], 'MAXLEN', ARGV[7], '*', 'denial', ARGV[i]) end
+if #ARGV >= 8 then
+redis.call('XTRIM', KEYS[3], 'MINID', oldest)
+expire_after(KEYS[3], tonumber(ARGV[5]))
+end
+return { text_of(now) }`,
   },
-} as const satisfies Record<string, Script>
+}

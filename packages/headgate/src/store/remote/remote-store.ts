@@ -34,6 +34,8 @@ export interface World {
   readonly clock: Clock
   readonly timers: Timers
   readonly random: () => number
+  /** SHA-1 in hexadecimal; null if scripts are not to be made at run time. Default: what the runtime has. */
+  readonly sha1?: ((text: string) => string) | null
   /** Called for every call that is sent, with the promise of its answer. */
   onSent?(reply: Promise<unknown>): void
 }
@@ -379,6 +381,10 @@ export class RemoteStore implements Store {
   }
 
   // Everything else.
+
+  policiesChanged(): void {
+    this.#remote.forgetPlans?.()
+  }
 
   async refund(refunds: readonly Refund[]): Promise<readonly number[]> {
     return this.#apart(

@@ -27,6 +27,8 @@ export interface Remote {
    * order, or null if none did; throws for a reply that is not one.
    */
   read(reply: unknown, checks: readonly PendingCheck[]): readonly (HeadgateError | null)[] | null
+  /** The policies have changed: what was made for the plans of old ones may go. */
+  forgetPlans?(): void
   refund(refunds: readonly Refund[]): Promise<readonly number[]>
   renew(renewals: readonly Renewal[]): Promise<readonly boolean[]>
   reset(checks: readonly Check[]): Promise<void>

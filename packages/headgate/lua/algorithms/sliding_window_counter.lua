@@ -1,0 +1,160 @@
+-- Sliding-window counter; see src/algorithms/sliding-window-counter.ts.
+-- @kind counter units span
+--
+-- One number, (previous * 10^7 + current) * 10 + window % 10: 30000000052 is 3 units before and 5 now, in a window whose
+-- number ends in 2. A charge is INCRBY, the cheapest write there is. It expires when its window has been the previous one,
+-- so that one digit of the window's number is enough. What the number cannot say is a text,
+-- `previous:current:window start in ms:reset in ms`: more than 9,999,999 units, and a reset for as long as a charge from
+-- before it could still be given back. A charge writes whichever form fits.
+-- `span` is the window in milliseconds.
+
+-- @prepare
+local elapsed_N = now_ms % span_N
+local window_N = (now_ms - elapsed_N) / span_N
+local digit_N = window_N % 10
+
+-- @load
+local value_N = call('GET', key_N)
+local current_N, previous_N, overlap_N, reset_N, odd_N, in_place_N = 0, 0, span_N - elapsed_N, 0, false, false
+if value_N then
+  local number = tonumber(value_N)
+  if number and number % 10 == digit_N and number >= 0 and number < 1e15 and (is_alone or find(value_N, '^%d+$')) then
+    current_N, in_place_N = (number - digit_N) / 10, true
+    if current_N > 9999999 then
+      local both = current_N
+      current_N = both % 10000000
+      previous_N = (both - current_N) / 10000000
+    end
+  else
+    -- Read as a text: the start of its window says whether it is this one, the one before, or one after a step of the clock.
+    local start, before, newest, reset = window_N * span_N, nil, nil, nil
+    if number and number < 1e15 and find(value_N, '^%d+$') then
+      local tag = number % 10
+      local both = (number - tag) / 10
+      newest, reset, in_place_N = both % 10000000, 0, true
+      before = (both - newest) / 10000000
+      local ahead = (tag - digit_N + 1) % 10 - 1
+      -- Any other digit is from before a step of the clock, and too far from now to count.
+      start = (ahead == -1 or ahead == 1) and start + ahead * span_N or -9 * span_N
+    else
+      local _, _, a, b, c, d = find(value_N, '^(%d+):(%d+):(%d+):(%d+)$')
+      if not a or #value_N > 60 then
+        error(BAD_STATE, 0)
+      end
+      before, newest, start, reset = a + 0, b + 0, c + 0, d + 0
+    end
+    local this = window_N * span_N
+    reset_N = reset
+    if start == this then
+      current_N, previous_N = newest, before
+    elseif start + span_N == this then
+      previous_N, in_place_N = newest, false
+    elseif start > now_ms and start - now_ms <= span_N - ceil(span_N / units_N) then
+      -- The clock stepped back: time waits at the start of that window.
+      current_N, previous_N, overlap_N, odd_N = newest, before, span_N, true
+    else
+      in_place_N = false
+    end
+  end
+end
+local left_N = units_N - cost_N - current_N
+if previous_N > 0 then
+  -- What still counts of the window before, rounded down.
+  local faded = previous_N * overlap_N
+  if faded <= 9007199254740991 then
+    faded = faded / span_N
+    left_N = left_N - (faded - faded % 1)
+  else
+    -- As src/algorithms/exact-fraction.ts does it: divided digit by digit, because the product is not exact.
+    local quotient, remainder, rest, place = 0, 0, previous_N, 268435456
+    while place >= 1 do
+      local digit = (rest - rest % place) / place
+      rest = rest - digit * place
+      local step = remainder * 128 + digit * overlap_N
+      local part = (step - step % span_N) / span_N
+      quotient, remainder, place = quotient * 128 + part, step - part * span_N, place / 128
+    end
+    left_N = left_N - quotient
+  end
+end
+
+-- @charge
+if in_place_N and current_N + cost_N <= 9999999 and reset_N == 0 then
+  call('INCRBY', key_N, cost_N == 1 and '10' or format('%d0', cost_N))
+else
+  write_counter(key_N, previous_N, current_N + cost_N, odd_N and window_N + 1 or window_N, span_N, reset_N)
+end
+
+-- @state previous_N, current_N, (odd_N and window_N + 1 or window_N) * span_N, reset_N
+
+-- @deny
+if value_N and not find(value_N, '^[%d:]+$') then
+  error(BAD_STATE, 0)
+end
+
+-- @functions
+local function write_counter(key, previous, current, window, span, reset)
+  local start, value = window * span, nil
+  if previous <= 9999999 and current <= 9999999 and (reset == 0 or reset < start - span) then
+    value = format('%d', (previous * 10000000 + current) * 10 + window % 10)
+  else
+    value = format('%d:%d:%d:%d', previous, current, start, reset)
+  end
+  call('SET', key, value, 'PXAT', format('%d', start + 2 * span + shift_ms))
+end
+
+-- @alone
+-- The time to live of the only key is the clock: it says whether the key exists, its window, and where in it now is.
+-- One integer is the whole reply: what is left, the time to live, and the digit of the window.
+local ttl = call('PTTL', key_N)
+if ttl > span_N and ttl <= 2 * span_N then
+  local number = tonumber(call('GET', key_N))
+  if number and number >= 0 and number < 1e15 then
+    local digit = number % 10
+    local current = (number - digit) / 10
+    local left = units_N - cost_N - current
+    if current > 9999999 then
+      local both = current
+      current = both % 10000000
+      local faded = (both - current) / 10000000 * (ttl - span_N) / span_N
+      left = units_N - cost_N - current - (faded - faded % 1)
+    end
+    if left >= 0 and current + cost_N <= 9999999 then
+      call('INCRBY', key_N, cost_N == 1 and '10' or string.format('%d0', cost_N))
+      return (left * 2 * span_N + ttl - 1) * 10 + digit
+    end
+  end
+end
+
+-- @refund
+if charged_at and charged_at <= reset_N * 1000 then
+  return 0
+end
+local window, left = odd_N and window_N + 1 or window_N, amount
+local charged = charged_at and (charged_at - charged_at % (span_N * 1000)) / (span_N * 1000)
+if not charged or charged == window - 1 then
+  local back = math.min(left, previous_N)
+  previous_N, left = previous_N - back, left - back
+end
+if not charged or charged == window then
+  local back = math.min(left, current_N)
+  current_N, left = current_N - back, left - back
+end
+if left < amount then
+  write_counter(key_N, previous_N, current_N, window, span_N, reset_N)
+end
+return amount - left
+
+-- @beyond
+local used = units_N - left_N
+local more = math.min(amount, room_beyond(units_N, used))
+if more > 0 then
+  write_counter(key_N, previous_N, current_N + more, odd_N and window_N + 1 or window_N, span_N, reset_N)
+end
+
+-- @reset
+-- DEL comes first: a server that is out of memory refuses a script at a first write that needs some.
+call('DEL', key_N)
+local window = odd_N and window_N + 1 or window_N
+local reset = math.max(reset_N, odd_N and window * span_N or now_ms)
+call('SET', key_N, format('0:0:0:%d', reset), 'PXAT', format('%d', (window + 2) * span_N + shift_ms))

@@ -1,9 +1,0 @@
--- decide_log.lua: charge each key the same cost of one limit, where that fits.
--- KEYS[i]    state of check i; all in one hash slot on a cluster
--- ARGV[1]    the limit
--- ARGV[2]    its window in microseconds
--- ARGV[3]    the cost, above 0; may be left out where it is 1
--- ARGV[4]    clock in microseconds, of a test; left out for this server's TIME
--- returns    the time of the call, and then a check each as decide.lua does
--- expiry     frees memory; no verdict depends on it
--- @include one_limit(log)

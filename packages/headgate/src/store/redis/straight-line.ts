@@ -1,0 +1,255 @@
+/**
+ * The scripts for what most requests ask: one script per sequence of kinds of limits, without a loop over them, a table or a
+ * look-up, put together from the sections of the algorithms' Lua files. All limits are read before anything is written. With the
+ * numbers of a plan in its text, a script costs Redis a seventh less with one limit and a quarter less with four; a server
+ * never forgets a text, so that only so many are made, and other plans send their numbers as arguments.
+ */
+import { countsRequests, type NamedLimit, type Plan } from '../../check/plan.js'
+import { type Kind, kinds, problem, type Script, testClock } from './scripts.gen.js'
+
+/** Beyond this many limits a plan is asked by decide.lua. */
+const MOST_LIMITS = 8
+/** A function in Lua has at most sixty variables of its surroundings, and numbers that are arguments are such. */
+const MOST_LIMITS_AS_ARGUMENTS = 5
+/** Plans whose numbers are in a text, at a time: first come, first served, until the policies change. */
+const MOST_TEXTS = 32
+/** Texts of either form that one process makes in its life. */
+const MOST_TEXTS_EVER = 256
+
+/** A script for the checks of one plan. */
+export interface StraightLine {
+  readonly script: Script
+  /** What it takes before the cost: the numbers of its limits, unless they are in its text. */
+  readonly args: readonly string[]
+  /** Whether a lone check is answered with one integer. */
+  readonly hasAlone: boolean
+}
+
+/** Makes the straight-line scripts of a store's plans, each once. */
+export class StraightLines {
+  private byPlan = new WeakMap<Plan, StraightLine | null>()
+  /** Those with the numbers in their text, by limits and numbers: plans that differ in anything else share one. */
+  private readonly inText = new Map<string, StraightLine>()
+  private readonly ever = new Set<string>()
+
+  constructor(
+    private readonly isTestClock: boolean,
+    /** Null where none is to be had at once: then every plan is asked by decide.lua. */
+    private readonly sha1: ((text: string) => string) | null = sha1OfRuntime(),
+  ) {}
+
+  /** The script of a plan; null if decide.lua has to be asked. */
+  of(plan: Plan): StraightLine | null {
+    let line = this.byPlan.get(plan)
+    if (line === undefined) {
+      line = this.make(plan)
+      this.byPlan.set(plan, line)
+    }
+    return line
+  }
+
+  /** The policies have changed: others may have their numbers in a text. */
+  forget(): void {
+    this.byPlan = new WeakMap()
+    this.inText.clear()
+  }
+
+  private make({ limits, ends, shadowFrom }: Plan): StraightLine | null {
+    if (this.sha1 === null || limits.length === 0 || limits.length > MOST_LIMITS) return null
+    if (ends.length !== 1 || shadowFrom !== limits.length) return null
+    const uses = limits.map(useOf)
+    if (!uses.every(isKnown)) return null
+    const key = JSON.stringify(uses.map(({ name, numbers, isCost }) => [name, numbers, isCost]))
+    const known = this.inText.get(key)
+    if (known !== undefined) return known
+    const line = this.inText.size < MOST_TEXTS ? this.scriptOf(uses, true) : null
+    if (line !== null) this.inText.set(key, line)
+    else if (uses.length <= MOST_LIMITS_AS_ARGUMENTS) return this.scriptOf(uses, false)
+    return line
+  }
+
+  private scriptOf(uses: readonly Use[], isInText: boolean): StraightLine | null {
+    const hasAlone = isInText && !this.isTestClock && uses.length === 1 && uses[0]?.hasAlone === true
+    const text = textOf(uses, isInText, hasAlone, this.isTestClock)
+    const sha = (this.sha1 as (text: string) => string)(text)
+    if (!this.ever.has(sha) && this.ever.size >= MOST_TEXTS_EVER) return null
+    this.ever.add(sha)
+    const args = isInText ? [] : uses.flatMap(({ numbers }) => numbers.map(String))
+    return { script: { sha, text, functionName: '' }, args, hasAlone }
+  }
+}
+
+/** SHA-1 without an import that would keep the store from a runtime that lacks it. */
+function sha1OfRuntime(): ((text: string) => string) | null {
+  const crypto = globalThis.process?.getBuiltinModule?.('node:crypto')
+  return crypto === undefined ? null : text => crypto.createHash('sha1').update(text).digest('hex')
+}
+
+/** One limit of a sequence. */
+interface Use {
+  readonly name: string
+  readonly kind: Kind
+  readonly numbers: readonly (number | string)[]
+  /** Whether it takes the cost of the request, and not always one unit. */
+  readonly isCost: boolean
+  readonly hasAlone: boolean
+}
+
+function useOf({ limit }: NamedLimit): Use {
+  const { kind, numbers, alone } = limit.algorithm.wire
+  return {
+    name: kind,
+    kind: kinds[kind] as Kind,
+    numbers: numbers(limit),
+    isCost: !countsRequests(limit),
+    hasAlone: alone?.isPossible(limit) === true,
+  }
+}
+
+/** A number that is written into a text must be one: everything else in it is ours. */
+function isKnown({ kind, numbers }: Use): boolean {
+  if (kind === undefined || kind.numbers.length !== numbers.length) return false
+  return kind.numbers.every((name, index) => {
+    const number = numbers[index]
+    return name.endsWith('_text') ? /^[\d./e+-]+$/.test(String(number)) : Number.isFinite(number)
+  })
+}
+
+function textOf(uses: readonly Use[], isInText: boolean, hasAlone: boolean, isTestClock: boolean): string {
+  const written = uses.map((use, index) => new Writer(use, index + 1, isInText, uses.length === 1))
+  const each = (section: (writer: Writer) => string): string =>
+    written
+      .map(section)
+      .filter(text => text !== '')
+      .join('\n')
+  const list = (section: (writer: Writer) => string, by: string): string => written.map(section).join(by)
+  const body = `local function decide()
+for index = done + 1, size, ${uses.length} do
+done = index
+local ${list(({ n }) => `key_${n}`, ', ')} = ${list(({ n }) => `keys[index + ${n - 1}]`, ', ')}
+${each(writer => writer.of('load'))}
+if ${list(({ n }) => `left_${n} >= 0`, ' and ')} then
+${each(writer => writer.of('charge'))}
+${each(({ n, state }) => `keys[index + ${n - 1}] = odd_${n} and { 1, ${state} } or left_${n}`)}
+else
+${each(writer => writer.of('deny'))}
+${each(({ n, state }) => `keys[index + ${n - 1}] = { 0, ${state} }`)}
+end
+end
+done = size
+end`
+  const prepare = each(writer => writer.of('prepare'))
+  const functions = functionsIn([...new Set(uses.map(({ kind }) => kind.functions))].join('\n'), body)
+  const code = [prepare, functions, body].join('\n')
+  return [
+    'local call, keys, size, done = redis.call, KEYS, #KEYS, 0',
+    isTestClock ? 'local clock, now, grace_ms, shift_ms = table.remove(ARGV), 0, 0, 0' : '',
+    isInText ? '' : argumentsOf(uses),
+    `local cost = (ARGV[${isInText ? 1 : numbersOf(uses) + 1}] or 1) + 0`,
+    hasAlone ? `if size == 1 then\nlocal key_1 = keys[1]\n${written[0]?.of('alone')}\nend` : '',
+    isTestClock ? testClock : "local time = call('TIME')\nlocal now = time[1] * 1000000 + time[2]",
+    namesIn(code),
+    isTestClock ? code : code.replace(/\b(grace|shift)_ms\b/g, '0'),
+    `repeat
+local is_done, problem = pcall(decide)
+if not is_done then
+${problem}
+local text = problem_of_key(problem)
+if not text then
+return failed(problem)
+end
+keys[done] = { text }
+for index = done + 1, done + ${uses.length - 1} do
+keys[index] = 0
+end
+done = done + ${uses.length - 1}
+end
+until done >= size
+keys[size + 1] = now
+return keys`,
+  ]
+    .filter(text => text !== '')
+    .join('\n')
+}
+
+/** Writes the sections of one limit: `_N` becomes its place in the sequence, and its numbers are in place of their names. */
+class Writer {
+  readonly state: string
+
+  constructor(
+    private readonly use: Use,
+    readonly n: number,
+    private readonly isInText: boolean,
+    private readonly isOnly: boolean,
+  ) {
+    this.state = this.write(use.kind.state)
+  }
+
+  of(section: 'load' | 'charge' | 'deny' | 'prepare' | 'alone'): string {
+    return this.write(this.use.kind[section])
+  }
+
+  private write(text: string): string {
+    const { kind, numbers, isCost } = this.use
+    let written = text
+      .replace(/\bcost_N\b/g, isCost ? 'cost' : '1')
+      .replace(/\bis_alone\b/g, `${this.isOnly}`)
+    if (this.isInText) {
+      for (const [index, name] of kind.numbers.entries()) {
+        const number = numbers[index] as number | string
+        written = written.replaceAll(`${name}_N`, typeof number === 'string' ? `'${number}'` : `${number}`)
+      }
+    }
+    return written
+      .replace(/\bBAD_STATE\b/g, "'HEADGATE_BAD_STATE the key holds something Headgate did not write'")
+      .replace(/_N\b/g, `_${this.n}`)
+  }
+}
+
+function numbersOf(uses: readonly Use[]): number {
+  return uses.reduce((count, { numbers }) => count + numbers.length, 0)
+}
+
+function argumentsOf(uses: readonly Use[]): string {
+  const lines: string[] = []
+  let position = 0
+  for (const [index, { kind }] of uses.entries()) {
+    for (const name of kind.numbers) {
+      position++
+      lines.push(`local ${name}_${index + 1} = ARGV[${position}]${name.endsWith('_text') ? '' : ' + 0'}`)
+    }
+  }
+  return lines.join('\n')
+}
+
+/** Short names for what the code calls, and the times it reads. */
+function namesIn(code: string): string {
+  const uses = (name: string): boolean => new RegExp(`\\b${name}\\b`).test(code)
+  const functions = Object.entries({
+    find: 'string.find',
+    format: 'string.format',
+    ceil: 'math.ceil',
+    floor: 'math.floor',
+  }).filter(([name]) => new RegExp(`(?<![.\\w])${name}\\(`).test(code))
+  const lines = functions.map(([name, path]) => `local ${name} = ${path}`)
+  if (uses('now_ms')) lines.push('local now_ms = (now - now % 1000) / 1000')
+  if (uses('now_text')) lines.push("local now_text = string.format('%016d', now)")
+  return lines.join('\n')
+}
+
+/** Those functions of the algorithms that the code calls, or that such a function calls. */
+function functionsIn(functions: string, code: string): string {
+  let called = code
+  const found = functions.split(/\n(?=local function )/).filter(text => text !== '')
+  const kept = new Set<string>()
+  for (let before = -1; before !== kept.size; ) {
+    before = kept.size
+    for (const text of found) {
+      const name = /^local function (\w+)/.exec(text)?.[1]
+      if (kept.has(text) || !new RegExp(`\\b${name}\\(`).test(called)) continue
+      kept.add(text)
+      called += text
+    }
+  }
+  return found.filter(text => kept.has(text)).join('\n')
+}
