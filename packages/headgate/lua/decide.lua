@@ -29,7 +29,7 @@ end
 local checks = { KINDS }
 
 local alternatives = ARGV[2] + 0
-local limits = ARGV[3 + alternatives] + 0
+local limits = math.max(1, ARGV[3 + alternatives] + 0)
 
 local function look(question, index)
   local at = 5 * index + alternatives - 1

@@ -20,6 +20,7 @@ const SECTIONS = [
   'alone',
   'prepare',
   'load',
+  'write',
   'charge',
   'deny',
   'refund',
@@ -128,9 +129,9 @@ function render() {
   })
   const library = `headgate_${sha1(scripts.map(script => script.sha).join('')).slice(0, 8)}`
   const constants = kinds.flatMap(kind =>
-    Object.entries(kind.sections).map(
-      ([section, lines]) => `const ${constantOf({ kind, section })} = \`${escaped(lines.join('\n'))}\``,
-    ),
+    Object.entries(kind.sections)
+      .filter(([section]) => section !== 'write')
+      .map(([section, lines]) => `const ${constantOf({ kind, section })} = \`${escaped(lines.join('\n'))}\``),
   )
   const straight = kinds.map(kind => {
     const used = ['functions', 'alone', 'prepare', 'load', 'charge', 'deny'].map(

@@ -35,7 +35,11 @@ async function copyWith(
 ): Promise<string> {
   const root = join(folder, name)
   for (const part of parts) await cp(join(PACKAGE, part), join(root, part), { recursive: true })
-  await mkdir(join(root, 'lua', 'include'), { recursive: true })
+  for (const folder of ['include', 'algorithms']) await mkdir(join(root, 'lua', folder), { recursive: true })
+  // Those that every generated file has.
+  if (!parts.includes('lua'))
+    for (const shared of ['problem', 'test_clock'])
+      await cp(join(PACKAGE, 'lua/include', `${shared}.lua`), join(root, 'lua/include', `${shared}.lua`))
   for (const [path, text] of Object.entries(files)) await writeFile(join(root, 'lua', path), text)
   return root
 }
@@ -48,8 +52,8 @@ async function generatedScripts(root: string): Promise<Record<string, Script>> {
   const file = join(root, GENERATED)
   const text = await readFile(file, 'utf8')
   const plain = text
-    .replace(/export interface Script \{[^}]*\}/, '')
-    .replace(/\} as const satisfies [^\n]*/, '}')
+    .replace(/export interface \w+ \{[^}]*\}/g, '')
+    .replace(/^(export const \w+): .*? = /gm, '$1 = ')
   await writeFile(join(root, 'scripts.mjs'), plain)
   return (await import(/* @vite-ignore */ join(root, 'scripts.mjs'))).scripts
 }
@@ -67,100 +71,45 @@ describe('the builder', () => {
     expect((await generatedScripts(root)).reset?.text).toBe('return 1')
   })
 
-  it('the builder rejects includes that include each other, and names them', async () => {
-    const root = await copyWith('cycle', {
-      'loop.lua': '-- @include first\nreturn 1\n',
-      'include/first.lua': '-- @include second\nlocal first = 1\n',
-      'include/second.lua': '-- @include first\nlocal second = 2\n',
-    })
-    const cycle = 'include cycle: loop.lua -> include/first.lua -> include/second.lua -> include/first.lua'
-    await expect(build(root)).rejects.toThrow(cycle)
-  })
-
-  it('the builder rejects a file that includes itself, and one that does not exist', async () => {
-    const self = await copyWith('self', {
-      'loop.lua': '-- @include own\nreturn 1\n',
-      'include/own.lua': '-- @include own\nlocal own = 1\n',
-    })
-    await expect(build(self)).rejects.toThrow('include cycle')
-    const missing = await copyWith('missing', { 'lost.lua': '-- @include nowhere\nreturn 1\n' })
-    await expect(build(missing)).rejects.toThrow('include/nowhere.lua')
-  })
-
-  it('the builder includes a file once, however many ask for it', async () => {
-    const root = await onlyWith('twice', {
-      'twice.lua': '-- @include left\n-- @include right\nreturn shared\n',
-      'include/left.lua': '-- @include shared\nlocal left = shared\n',
-      'include/right.lua': '-- @include shared\nlocal right = shared\n',
-      'include/shared.lua': 'local shared = 1\n',
-    })
-    await build(root)
-    expect((await generatedScripts(root)).twice?.text).toBe('local a=1\nlocal b=a\nlocal c=a\nreturn a')
-  })
-
-  it('the builder puts a fragment in place as often as it is asked for, and leaves it out of its file', async () => {
-    const root = await onlyWith('fragments', {
-      'parts.lua': '-- @include count(left)\n-- @inline count.up\nreturn left\n',
-      'include/count.lua':
-        'local ALGORITHM = 0\n-- @inline count.up\n-- @fragment count.up\nleft = left + 1\n',
-    })
-    await build(root)
-    expect((await generatedScripts(root)).parts?.text).toBe('local a=0\na=a+1\na=a+1\nreturn a')
-  })
-
-  it('the builder rejects fragments that hold each other, one that is nowhere, and two of one name', async () => {
-    const cycle = await copyWith('fragment-cycle', {
-      'loop.lua': '-- @inline one.part\n',
-      'include/loop.lua':
-        '-- @fragment one.part\n-- @inline other.part\n-- @fragment other.part\n-- @inline one.part\n',
-    })
-    await expect(build(cycle)).rejects.toThrow(
-      'include cycle: loop.lua -> one.part -> other.part -> one.part',
-    )
-    const missing = await copyWith('fragment-missing', { 'lost.lua': '-- @inline no.where\n' })
-    await expect(build(missing)).rejects.toThrow('no fragment is called no.where')
-    const twice = await copyWith('fragment-twice', {
-      'include/one.lua': '-- @fragment same.name\n',
-      'include/two.lua': '-- @fragment same.name\n',
-    })
-    await expect(build(twice)).rejects.toThrow('two fragments are called same.name')
-  })
-
-  it('the builder shortens names it knows to be ours alike everywhere, and leaves those of Redis and of Lua', async () => {
-    const root = await onlyWith('names', {
-      'names.lua': `local fields, floor, err = { fields = 1, kept = - -2 }, 3, 4 -- fields
-local function sum(first, ...)
-  for index, other in ipairs({ ... }) do
-    first = first .. '--fields' .. other .. 1 .. index
-  end
-  return first
+  it('the builder puts in files, functions and what an algorithm has, once for each algorithm', async () => {
+    const root = await onlyWith('kinds', {
+      'asked.lua': `-- @include first
+-- @functions
+-- @kinds load
+local function look_KIND(key_N, NUMBERS)
+  -- @load
+  -- @deny
+  return { STATE }
 end
-local reply = redis.pcall('GET', KEYS[1])
-return { sum(fields.fields, fields.kept), math.floor(floor + 0.5), err, reply.err and 'no fields' }
+-- @end
+local looks = { KINDS }
+return looks.one(KEYS[1], 2, 'x')
 `,
+      'include/first.lua': '-- Left out.\nlocal first = 1\n',
+      'algorithms/one.lua': `-- @kind one units name_text
+-- @functions
+local function twice(n)
+  return 2 * n
+end
+-- @load
+local left_N = twice(units_N)
+-- @state left_N, name_text_N
+`,
+      'algorithms/other.lua': '-- @kind other units\n-- @refund\nreturn 0\n-- @state units_N\n',
     })
     await build(root)
-    const text = (await generatedScripts(root)).names?.text ?? ''
-    expect(text).toBe(
-      [
-        'local a,floor,err={a=1,kept=- -2},3,4',
-        'local function f(b,...)',
-        'for c,d in ipairs({...})do',
-        "b=b..'--fields'..d..1 ..c",
-        'end',
-        'return b',
-        'end',
-        "local e=redis.pcall('GET',KEYS[1])",
-        "return{f(a.a,a.kept),math.floor(floor+0.5),err,e.err and'no fields'}",
-      ].join('\n'),
-    )
-    await connection.send('HSET', 'a hash', 'field', 'value')
-    expect(await connection.send('EVAL', text, 1, 'a hash')).toEqual(['1--fields211', 3, 4, 'no fields'])
+    const text = (await generatedScripts(root)).asked?.text ?? ''
+    expect(text.split('\n')).toContain('local looks = { one = look_one }')
+    expect(await connection.send('EVAL', text, 1, 'key')).toEqual([4, 'x'])
   })
 
-  it('the builder rejects Lua it cannot shorten', async () => {
-    const root = await copyWith('long-text', { 'long.lua': 'return [[\nlong\n]]\n' })
-    await expect(build(root)).rejects.toThrow('cannot shorten [[ in: return [[')
+  it('the builder refuses a directive and a section that do not exist, and an algorithm without a name or a state', async () => {
+    const directive = await copyWith('directive', { 'odd.lua': '-- @exclude nothing\n' })
+    await expect(build(directive)).rejects.toThrow('no directive is called exclude')
+    const section = await copyWith('section', { 'algorithms/odd.lua': '-- @kind odd units\n-- @laod\n' })
+    await expect(build(section)).rejects.toThrow('odd.lua: no section is called laod')
+    const nameless = await copyWith('nameless', { 'algorithms/odd.lua': '-- @kind odd units\n' })
+    await expect(build(nameless)).rejects.toThrow('odd.lua: @kind or @state is missing')
   })
 
   it('the builder carries backticks, template braces, backslashes and quotes over unchanged', async () => {
@@ -200,11 +149,10 @@ describe('on a real server', () => {
     expect(await connection.send('FUNCTION', 'LOAD', functionLibraryCode())).toBe(functionLibrary)
     expect(await connection.send('FUNCTION', 'LOAD', 'REPLACE', functionLibraryCode())).toBe(functionLibrary)
     // No limits and no questions.
-    for (const { functionName } of [scripts.decide, scripts.peek]) {
-      expect(await connection.send('FCALL', functionName, 0, '5', '0')).toEqual([5])
-    }
-    expect(await connection.send('FCALL', scripts.refund.functionName, 0, '', '0')).toEqual([])
-    expect(await connection.send('FCALL', scripts.reset.functionName, 0, '', '0')).toBe(0)
+    expect(await connection.send('FCALL', scripts.decide.functionName, 0, '5', '0', '0')).toEqual([5])
+    expect(await connection.send('FCALL', scripts.peek.functionName, 0, '5')).toEqual([5])
+    expect(await connection.send('FCALL', scripts.refund.functionName, 0, '')).toEqual([])
+    expect(await connection.send('FCALL', scripts.reset.functionName, 0, '')).toBe(0)
     expect(await connection.send('FCALL', 'other', 0)).toBe(1)
   })
 

@@ -70,10 +70,10 @@ local function write_parts(key, start, newest, counts, counts_text, live, passed
 end
 
 -- @refund
-if charged_at and charged_at <= (tonumber(call('HGET', key_N, 'reset') or nil) or -1) * 1000 then
+local charged_ms = charged_at and (charged_at - charged_at % 1000) / 1000
+if charged_ms and charged_ms <= (tonumber(call('HGET', key_N, 'reset') or nil) or 0) then
   return 0
 end
-local charged_ms = charged_at and (charged_at - charged_at % 1000) / 1000
 local charged_age = charged_ms and (start_N - (charged_ms - charged_ms % part_N)) / part_N
 local left = amount
 for index = live_N, 1, -1 do

@@ -17,8 +17,9 @@ local digit_N = window_N % 10
 local value_N = call('GET', key_N)
 local current_N, previous_N, overlap_N, reset_N, odd_N, in_place_N = 0, 0, span_N - elapsed_N, 0, false, false
 if value_N then
-  local number = tonumber(value_N)
-  if number and number % 10 == digit_N and number >= 0 and number < 1e15 and (is_alone or find(value_N, '^%d+$')) then
+  -- A number has at most fifteen digits, and a text more. What is not a number raises an error here.
+  local number = #value_N < 16 and value_N + 0
+  if number and number % 10 == digit_N and number >= 0 and (is_alone or find(value_N, '^%d+$')) then
     current_N, in_place_N = (number - digit_N) / 10, true
     if current_N > 9999999 then
       local both = current_N
@@ -28,7 +29,7 @@ if value_N then
   else
     -- Read as a text: the start of its window says whether it is this one, the one before, or one after a step of the clock.
     local start, before, newest, reset = window_N * span_N, nil, nil, nil
-    if number and number < 1e15 and find(value_N, '^%d+$') then
+    if number and find(value_N, '^%d+$') then
       local tag = number % 10
       local both = (number - tag) / 10
       newest, reset, in_place_N = both % 10000000, 0, true
@@ -78,11 +79,22 @@ if previous_N > 0 then
   end
 end
 
+-- @write
+-- In: `previous`, `current` and the number of their `window`.
+local start, value = window * span_N, nil
+if previous <= 9999999 and current <= 9999999 and (reset_N == 0 or reset_N < start - span_N) then
+  value = format('%d', (previous * 10000000 + current) * 10 + window % 10)
+else
+  value = format('%d:%d:%d:%d', previous, current, start, reset_N)
+end
+call('SET', key_N, value, 'PXAT', format('%d', start + 2 * span_N + shift_ms))
+
 -- @charge
 if in_place_N and current_N + cost_N <= 9999999 and reset_N == 0 then
   call('INCRBY', key_N, cost_N == 1 and '10' or format('%d0', cost_N))
 else
-  write_counter(key_N, previous_N, current_N + cost_N, odd_N and window_N + 1 or window_N, span_N, reset_N)
+  local previous, current, window = previous_N, current_N + cost_N, odd_N and window_N + 1 or window_N
+  -- @write
 end
 
 -- @state previous_N, current_N, (odd_N and window_N + 1 or window_N) * span_N, reset_N
@@ -92,24 +104,15 @@ if value_N and not find(value_N, '^[%d:]+$') then
   error(BAD_STATE, 0)
 end
 
--- @functions
-local function write_counter(key, previous, current, window, span, reset)
-  local start, value = window * span, nil
-  if previous <= 9999999 and current <= 9999999 and (reset == 0 or reset < start - span) then
-    value = format('%d', (previous * 10000000 + current) * 10 + window % 10)
-  else
-    value = format('%d:%d:%d:%d', previous, current, start, reset)
-  end
-  call('SET', key, value, 'PXAT', format('%d', start + 2 * span + shift_ms))
-end
-
 -- @alone
 -- The time to live of the only key is the clock: it says whether the key exists, its window, and where in it now is.
--- One integer is the whole reply: what is left, the time to live, and the digit of the window.
+-- One integer is the whole reply: what is left, the time to live, and the digit of the window. A new key takes its window from
+-- the server's clock. Everything else goes on below.
 local ttl = call('PTTL', key_N)
 if ttl > span_N and ttl <= 2 * span_N then
-  local number = tonumber(call('GET', key_N))
-  if number and number >= 0 and number < 1e15 then
+  local value = call('GET', key_N)
+  local number = #value < 16 and value + 0
+  if number and number >= 0 then
     local digit = number % 10
     local current = (number - digit) / 10
     local left = units_N - cost_N - current
@@ -124,24 +127,32 @@ if ttl > span_N and ttl <= 2 * span_N then
       return (left * 2 * span_N + ttl - 1) * 10 + digit
     end
   end
+elseif ttl == -2 and cost_N <= units_N and cost_N <= 9999999 then
+  local time = call('TIME')
+  local now = time[1] * 1000000 + time[2]
+  local now_ms = (now - now % 1000) / 1000
+  local window = (now_ms - now_ms % span_N) / span_N
+  local value, ends = string.format('%d', cost_N * 10 + window % 10), string.format('%d', (window + 2) * span_N)
+  call('SET', key_N, value, 'PXAT', ends)
+  return { units_N - cost_N, now }
 end
 
 -- @refund
-if charged_at and charged_at <= reset_N * 1000 then
+if charged_at and (charged_at - charged_at % 1000) / 1000 <= reset_N then
   return 0
 end
-local window, left = odd_N and window_N + 1 or window_N, amount
+local previous, current, window, left = previous_N, current_N, odd_N and window_N + 1 or window_N, amount
 local charged = charged_at and (charged_at - charged_at % (span_N * 1000)) / (span_N * 1000)
 if not charged or charged == window - 1 then
-  local back = math.min(left, previous_N)
-  previous_N, left = previous_N - back, left - back
+  local back = math.min(left, previous)
+  previous, left = previous - back, left - back
 end
 if not charged or charged == window then
-  local back = math.min(left, current_N)
-  current_N, left = current_N - back, left - back
+  local back = math.min(left, current)
+  current, left = current - back, left - back
 end
 if left < amount then
-  write_counter(key_N, previous_N, current_N, window, span_N, reset_N)
+  -- @write
 end
 return amount - left
 
@@ -149,7 +160,8 @@ return amount - left
 local used = units_N - left_N
 local more = math.min(amount, room_beyond(units_N, used))
 if more > 0 then
-  write_counter(key_N, previous_N, current_N + more, odd_N and window_N + 1 or window_N, span_N, reset_N)
+  local previous, current, window = previous_N, current_N + more, odd_N and window_N + 1 or window_N
+  -- @write
 end
 
 -- @reset

@@ -54,21 +54,25 @@ elseif call('EXISTS', key_N) == 1 then
 end
 local left_N = full_N - missing_N - cost_N * 1000000
 
+-- @write
+-- In: `left`, the micro-tokens left at `at`.
+local part = left % 1000000
+local tokens = format('%d.%06d', (left - part) / 1000000, part)
+call('HSET', key_N, 'tokens', tokens, 'lastRefill', format('%016d', at), 'capacity', capacity_text_N)
+call('PEXPIRE', key_N, format('%d', ceil((2 * fill_us_N + at - now) / 1000) + grace_ms))
+
 -- @charge
 if is_kept_N then
-  call('HSET', key_N, 'tokens', format('%.6f', left_N / 1000000), 'lastRefill', now_text)
+  local part = left_N % 1000000
+  call('HSET', key_N, 'tokens', format('%d.%06d', (left_N - part) / 1000000, part), 'lastRefill', now_text)
 else
-  write_bucket(key_N, left_N, at_N, capacity_text_N, fill_us_N)
+  local left, at = left_N, at_N
+  -- @write
 end
 
 -- @state stored_N, written_N
 
 -- @functions
-local function write_bucket(key, left, at, capacity_text, fill_us)
-  call('HSET', key, 'tokens', format('%.6f', left / 1000000), 'lastRefill', format('%016d', at), 'capacity', capacity_text)
-  call('PEXPIRE', key, format('%d', ceil((2 * fill_us + at - now) / 1000) + grace_ms))
-end
-
 -- Least whole number of microseconds in which `micro` micro-tokens are refilled.
 local function refill_us(micro, rate)
   local elapsed = ceil(micro / rate)
@@ -94,7 +98,8 @@ end
 local refilled = math.max(0, now - held_since) * rate_N
 local back = math.min(math.max(0, amount - ceil(refilled / 1000000)) * 1000000, missing_N)
 if back > 0 then
-  write_bucket(key_N, full_N - missing_N + back, at_N, capacity_text_N, fill_us_N)
+  local left, at = full_N - missing_N + back, at_N
+  -- @write
 end
 return ceil(back / 1000000)
 
@@ -107,13 +112,14 @@ if units_N > 0 then
     at = now + math.min(floor((units_N - 1) * 1000000 / rate_N), owed_us)
     missing = full_N
   end
-  write_bucket(key_N, full_N - missing, at, capacity_text_N, fill_us_N)
+  local left = full_N - missing
+  -- @write
 end
 
 -- @reset
 local reset = math.max(at_N, tonumber(call('HGET', key_N, 'reset') or nil) or 0)
 -- DEL comes first: a server that is out of memory refuses a script at a first write that needs some.
 call('DEL', key_N)
-local tokens, never = format('%.6f', units_N), format('%016d', 0)
+local tokens, never = format('%d.000000', units_N), format('%016d', 0)
 call('HSET', key_N, 'reset', format('%d', reset), 'tokens', tokens, 'lastRefill', never, 'capacity', capacity_text_N)
 call('PEXPIRE', key_N, format('%d', ceil((2 * fill_us_N + at_N - now) / 1000) + grace_ms))

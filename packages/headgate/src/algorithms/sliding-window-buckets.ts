@@ -137,15 +137,15 @@ function decide(
   }
   const left = limit.limit - used - units
   if (left >= 0 && mayCharge && units > 0) {
-    out.chargedAtUs = charge(limit, state, units, nowMs) * MS_US
+    out.chargedAtUs = Math.max(charge(limit, state, units, nowMs) * MS_US, nowUs)
     out.waitUs = 0
     out.remaining = left
-    out.resetAfterUs = (leavesAtMs(limit, state, 0) - nowMs) * MS_US
+    out.resetAfterUs = leavesAtMs(limit, state, 0) * MS_US - nowUs
     return
   }
-  out.waitUs = left >= 0 ? 0 : (fitsAt(limit, state, live, units, -left) - nowMs) * MS_US
+  out.waitUs = left >= 0 ? 0 : fitsAt(limit, state, live, units, -left) * MS_US - nowUs
   out.remaining = Math.max(0, limit.limit - used)
-  out.resetAfterUs = newest < 0 ? 0 : (leavesAtMs(limit, state, newest) - nowMs) * MS_US
+  out.resetAfterUs = newest < 0 ? 0 : leavesAtMs(limit, state, newest) * MS_US - nowUs
   out.chargedAtUs = NOT_CHARGED
 }
 
@@ -212,7 +212,7 @@ function refund(
     chargeBeyond(limit, state, -units, nowMs)
     return 0
   }
-  if (chargedAtUs !== null && chargedAtUs <= state.resetUs) return 0
+  if (chargedAtUs !== null && toMs(chargedAtUs) * MS_US <= state.resetUs) return 0
   const live = liveParts(limit, state, nowMs)
   const chargedAge =
     chargedAtUs === null ? null : (state.startMs - partStart(limit, toMs(chargedAtUs))) / partMs(limit)
@@ -282,11 +282,10 @@ export const slidingWindowBucketsAlgorithm: Algorithm<BucketedCounterLimit, Buck
     numbers: limit => [limit.limit, limit.windowUs / MS_US, limit.buckets],
     mostLeft: limit => limit.limit,
     charged(limit, left, nowUs, out) {
-      const nowMs = toMs(nowUs)
       out.waitUs = 0
       out.remaining = left
-      out.resetAfterUs = (newestLeavesMs(limit, nowMs) - nowMs) * MS_US
-      out.chargedAtUs = nowMs * MS_US
+      out.resetAfterUs = newestLeavesMs(limit, toMs(nowUs)) * MS_US - nowUs
+      out.chargedAtUs = nowUs
     },
     decided(limit, [startMs, counts], units, nowUs, isCharged, out) {
       const stored = String(counts) === '' ? [] : String(counts).split(',').map(Number)

@@ -53,7 +53,7 @@ function kindOf(windowUs: number): string {
   return `counter-${formatDurationUs(windowUs)}`
 }
 
-/** Units admitted in the window that began at `startMs`, and in the one before it; when it was last reset, or 0. */
+/** Units admitted in the window that began at `startMs`, and in the one before it; the millisecond of the last reset, or 0. */
 export interface CounterState {
   startMs: number
   current: number
@@ -138,15 +138,15 @@ function decide(
     state.current = current + units
     out.waitUs = 0
     out.remaining = left
-    out.resetAfterUs = (endMs - nowMs) * MS_US + limit.windowUs
-    out.chargedAtUs = atMs * MS_US
+    out.resetAfterUs = endMs * MS_US + limit.windowUs - nowUs
+    out.chargedAtUs = Math.max(atMs * MS_US, nowUs)
     return
   }
-  out.waitUs = left >= 0 ? 0 : (fitsAt(limit, startMs, current, previous, units) - nowMs) * MS_US
+  out.waitUs = left >= 0 ? 0 : fitsAt(limit, startMs, current, previous, units) * MS_US - nowUs
   out.remaining = Math.max(0, limit.limit - used)
   // The current units fade over the next window.
-  const emptyMs = current > 0 ? endMs + windowMs(limit) : previous > 0 ? endMs : nowMs
-  out.resetAfterUs = (emptyMs - nowMs) * MS_US
+  const emptyMs = current > 0 ? endMs + windowMs(limit) : endMs
+  out.resetAfterUs = used === 0 ? 0 : emptyMs * MS_US - nowUs
   out.chargedAtUs = NOT_CHARGED
 }
 
@@ -199,7 +199,7 @@ function refund(
     chargeBeyond(limit, state, -units, nowMs)
     return 0
   }
-  if (chargedAtUs !== null && chargedAtUs <= state.resetUs) return 0
+  if (chargedAtUs !== null && toMs(chargedAtUs) * MS_US <= state.resetUs) return 0
   const startMs = windowStart(limit, effectiveMs(limit, state, nowMs))
   let current = currentAt(state, startMs)
   let previous = previousAt(limit, state, startMs)
@@ -333,11 +333,10 @@ export const slidingWindowCounterAlgorithm: Algorithm<CounterLimit, CounterState
     numbers: limit => [limit.limit, windowMs(limit)],
     mostLeft: limit => limit.limit,
     charged(limit, left, nowUs, out) {
-      const nowMs = toMs(nowUs)
       out.waitUs = 0
       out.remaining = left
-      out.resetAfterUs = (windowStart(limit, nowMs) - nowMs) * MS_US + 2 * limit.windowUs
-      out.chargedAtUs = nowMs * MS_US
+      out.resetAfterUs = windowStart(limit, toMs(nowUs)) * MS_US + 2 * limit.windowUs - nowUs
+      out.chargedAtUs = nowUs
     },
     decided(limit, [previous, current, startMs, resetMs], units, nowUs, isCharged, out) {
       const state = {

@@ -41,7 +41,9 @@ export const counterLimit: fc.Arbitrary<CounterLimit> = fc
 
 export const bucketsLimit: fc.Arbitrary<BucketedCounterLimit> = fc
   .tuple(units, windowMs, fc.oneof(fc.integer({ min: 1, max: 12 }), fc.integer({ min: 1, max: 1_000 })))
-  .map(([limit, ms, buckets]) => slidingWindowCounter({ limit, window: `${ms}ms`, buckets }))
+  .map(([limit, ms, buckets]) =>
+    slidingWindowCounter({ limit, window: `${ms}ms`, buckets: Math.min(ms, buckets) }),
+  )
 
 const rate = fc.oneof(
   { weight: 2, arbitrary: fc.constantFrom(1, 0.1, 1 / 60, 10 / 60, 10, 1_000, 1 / 3, 2.5) },

@@ -163,7 +163,7 @@ describe('a refund', () => {
     request(limit, state, 4, NOW_US + 35_000_000)
     expect(algorithm.refund(limit, state, 5, null, NOW_US + 35_000_000)).toBe(5)
     // The rest belongs to the newer charge, and still counts when the older one would have left.
-    expect(used(limit, state, NOW_US + 61_000_000)).toBe(2)
+    expect(used(limit, state, NOW_US + 60_000_000)).toBe(2)
   })
 
   it.each(windowed)(

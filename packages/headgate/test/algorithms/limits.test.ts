@@ -68,7 +68,8 @@ describe('a limit made of good numbers', () => {
       for (const limit of [0, 1, MAX_UNITS]) {
         expect(slidingWindowLog({ limit, window }).limit).toBe(limit)
         expect(slidingWindowCounter({ limit, window }).limit).toBe(limit)
-        expect(slidingWindowCounter({ limit, window, buckets: 1_000 }).buckets).toBe(1_000)
+        const buckets = window === '1ms' ? 1 : 1_000
+        expect(slidingWindowCounter({ limit, window, buckets }).buckets).toBe(buckets)
       }
     }
     expect(tokenBucket({ capacity: MAX_UNITS, refillPerSecond: MAX_UNITS * 1_000 }).limit).toBe(MAX_UNITS)

@@ -22,7 +22,7 @@ describe('the options of a limit, as a policy file would have them', () => {
     )
     for (const limit of [
       concurrency({ limit: 3, holdFor: '1.5s', name: 'streams' }),
-      slidingWindowLog({ limit: 3, window: 0.0015, counts: 'requests', name: 'a-b' }),
+      slidingWindowLog({ limit: 3, window: 0.015, counts: 'requests', name: 'a-b' }),
       tokenBucket({ capacity: 3, refillPerSecond: 1 / 3, counts: 'requests' }),
     ]) {
       expect(readBack(limit)).toEqual(limit)

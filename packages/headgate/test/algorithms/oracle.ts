@@ -88,7 +88,7 @@ export class LogOracle extends Remembering {
   }
 }
 
-/** Counts the current aligned window, and the exact overlapping share of the previous one, rounded up. */
+/** Counts the current aligned window, and the exact overlapping share of the previous one by the millisecond, rounded down. */
 export class CounterOracle extends Remembering {
   readonly #windowUs: bigint
 
@@ -102,8 +102,8 @@ export class CounterOracle extends Remembering {
     const index = atUs / this.#windowUs
     const current = this.sum(({ atUs }) => atUs / this.#windowUs === index)
     const previous = this.sum(({ atUs }) => atUs / this.#windowUs === index - 1n)
-    const overlapUs = this.#windowUs - (atUs % this.#windowUs)
-    return current + (previous * overlapUs + this.#windowUs - 1n) / this.#windowUs
+    const overlapMs = this.#windowUs / 1_000n - ((atUs / 1_000n) % (this.#windowUs / 1_000n))
+    return current + (previous * overlapMs) / (this.#windowUs / 1_000n)
   }
 
   /** Units admitted in the current aligned window. */
@@ -129,7 +129,7 @@ export class BucketsOracle extends Remembering {
   constructor(windowUs: number, buckets: number) {
     super()
     this.#buckets = BigInt(buckets)
-    this.#partUs = (BigInt(windowUs) + this.#buckets - 1n) / this.#buckets
+    this.#partUs = ((BigInt(windowUs) / 1_000n + this.#buckets - 1n) / this.#buckets) * 1_000n
   }
 
   used(nowUs: number): bigint {

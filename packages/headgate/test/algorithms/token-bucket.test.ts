@@ -14,7 +14,9 @@ function limitOf(capacity: number, refillPerSecond: number): TokenBucketLimit {
 
 /** How long a bucket that misses so many micro-tokens takes to fill. */
 function refillUs(refillPerSecond: number, micro: number): number {
-  return tokenBucketAlgorithm.wire.resetAfterUs(limitOf(0, refillPerSecond), -micro, NOW_US)
+  const out = { waitUs: 0, remaining: 0, resetAfterUs: 0, chargedAtUs: 0 }
+  tokenBucketAlgorithm.wire.charged(limitOf(0, refillPerSecond), -micro, NOW_US, out)
+  return out.resetAfterUs
 }
 
 describe('the time a refill takes', () => {

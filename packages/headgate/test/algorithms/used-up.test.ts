@@ -22,7 +22,7 @@ const gapUs = fc.integer({ min: 0, max: 900_000 })
 /** How much longer a state may stand for another: what is kept by windows or parts of one ends with them, tokens come whole. */
 function roundedUpUs(limit: Limit): number {
   if (isCounter(limit)) return limit.windowUs
-  if (isBuckets(limit)) return Math.ceil(limit.windowUs / limit.buckets)
+  if (isBuckets(limit)) return Math.ceil(limit.windowUs / 1_000 / limit.buckets) * 1_000
   return isTokenBucket(limit) ? 1 : 0
 }
 

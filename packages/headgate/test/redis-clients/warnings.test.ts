@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { askStore } from '../../src/store/ask-store.ts'
 import type { RedisConnection } from '../../src/store/redis/connection.js'
 import { createInspection, type StoreWarning } from '../../src/store/redis/inspect.js'
-import { runByHash } from '../../src/store/redis/script-runner.js'
+import type { RunScript } from '../../src/store/redis/script-runner.js'
 import { systemClock } from '../../src/time/clock.js'
 import { directRedisStore } from '../support/direct-store.ts'
 import { type RedisProcess, startRedis } from '../support/redis-process.ts'
@@ -73,7 +73,8 @@ describe('a server known by its INFO text alone', () => {
     const codes: string[] = []
     const whole: RedisConnection = { evalsha: async () => [], eval: async () => [], ...connection }
     const warn = ({ code }: StoreWarning): void => void codes.push(code)
-    await createInspection({ connection: whole, run: runByHash(whole), warn, clock: systemClock }).lookOnce()
+    const run: RunScript = ({ sha }, keys, args) => whole.evalsha(sha, keys, args)
+    await createInspection({ connection: whole, run, warn, clock: systemClock }).lookOnce()
     return codes
   }
   const info = (version: string) => async () =>

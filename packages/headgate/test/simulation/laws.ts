@@ -10,7 +10,6 @@ import { countsWhoWasHeard, sharesAddUp } from './fleet-laws.ts'
 import { closesInTime, spendsInTime, spendsWhatItTook } from './lease-laws.ts'
 import type { Account } from './ledger.ts'
 import { isAttributable, type Shape } from './policies.ts'
-import { isDecision } from './script-call.ts'
 import {
   type CheckRecord,
   CONNECT_TIMEOUT_MS,
@@ -129,7 +128,7 @@ function leavesAnOpenNodeSoon(process: SimulatedProcess): string[] {
 }
 
 function isQuestion({ script, keys }: SentCall['call']): boolean {
-  return isDecision(script) && !keys.every(isProbe)
+  return script === 'decide' && !keys.every(isProbe)
 }
 
 /** Returns since when the breaker had been open just before a time; null if it was closed. */

@@ -123,8 +123,8 @@ const asIfSpentAtOnce = (limit: Limit): Limit => {
  */
 function asIfNothingRefilled(connection: RedisConnection): RedisConnection {
   const forget = (args: string[]): string[] => {
-    const body = 2 + 4 * Number(args[1])
-    return args.map((arg, index) => (index >= body && (index - body) % 4 === 3 ? '-1' : arg))
+    // Seven arguments a refund, after the clock.
+    return args.map((arg, index) => (index > 0 && index % 7 === 0 ? '-1' : arg))
   }
   const { refund } = scripts
   return {

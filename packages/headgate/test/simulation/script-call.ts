@@ -2,54 +2,37 @@
 
 import { type Algorithm, type Limit, NEVER } from '../../src/algorithms/algorithm.ts'
 import { allAlgorithms } from '../../src/algorithms/all-algorithms.ts'
+import type { BucketsState } from '../../src/algorithms/sliding-window-buckets.ts'
+import type { CounterState } from '../../src/algorithms/sliding-window-counter.ts'
+import type { BucketState } from '../../src/algorithms/token-bucket.ts'
 import type { Check, Refund, Renewal } from '../../src/check/check.ts'
 import type { Answer, Question, Verdict } from '../../src/store/ask-store.ts'
-import { isConcurrency, isTokenBucket } from '../support/limit-kinds.ts'
 
-/** The scripts for a single limit, and the number of the algorithm of each. */
-const ONE_LIMIT = new Map<Decision, string>(
-  [...allAlgorithms.values()].flatMap(({ wire }) =>
-    wire.script === null ? [] : [[wire.script, wire.code] as const],
-  ),
-)
-
-type Decision = NonNullable<Algorithm['wire']['script']> | 'decide'
-
-/** Whether a script of this name charges questions. */
-export function isDecision(script: string): script is Decision {
-  return script === 'decide' || ONE_LIMIT.has(script as Decision)
-}
-
-/** Reads the questions of a charging script. */
-export function readDecisions(
-  script: Decision,
-  keys: readonly string[],
-  args: readonly string[],
-): Question[] {
-  return script === 'decide' ? readQuestions(keys, args) : readOneLimit(script, keys, args)
-}
-
+/** Reads the questions of decide.lua, which are all of one shape. */
 export function readQuestions(keys: readonly string[], args: readonly string[]): Question[] {
   const reader = new ArgumentReader(keys, args)
-  const questions: Question[] = []
-  while (!reader.isAtEnd()) questions.push(...reader.questions())
-  return questions
+  const ends = reader.times(() => reader.number())
+  const limits = reader.times(() => reader.limit())
+  return Array.from({ length: keys.length / limits.length }, () => {
+    const checks = limits.map(({ limit, cost }) => reader.check(limit, cost))
+    const alternatives = ends.map((end, index) => checks.slice(ends[index - 1] ?? 0, end))
+    return { alternatives, shadow: checks.slice(ends.at(-1) ?? 0) }
+  })
 }
 
-function readOneLimit(
-  script: Decision,
-  keys: readonly string[],
-  [limit, span, cost = '1']: readonly string[],
-): Question[] {
-  const which = ONE_LIMIT.get(script) as string
-  const args = ['', '1', which, String(limit), String(span), '0', ...keys.flatMap(() => ['0', '1', cost])]
-  return readQuestions(keys, args)
+/** Reads the limits of peek.lua. */
+export function readLooks(keys: readonly string[], args: readonly string[]): Check[] {
+  const reader = new ArgumentReader(keys, args)
+  return keys.map(() => {
+    const { limit, cost } = reader.limit()
+    return reader.check(limit, cost)
+  })
 }
 
 export function readRefunds(keys: readonly string[], args: readonly string[]): Refund[] {
   const reader = new ArgumentReader(keys, args)
   return keys.map(() => {
-    const check = reader.checkWithoutCost()
+    const check = reader.check(reader.limitWithoutCost())
     const units = reader.number()
     const chargedAtUs = reader.number()
     const heldSinceUs = reader.number()
@@ -64,36 +47,69 @@ export function readRefunds(keys: readonly string[], args: readonly string[]): R
 
 export function readRenewals(keys: readonly string[], args: readonly string[]): Renewal[] {
   const reader = new ArgumentReader(keys, args)
-  return keys.map(() => ({ check: reader.check(), takenAtUs: reader.number() }))
+  return keys.map(() => ({
+    check: reader.check(reader.limitWithoutCost(), reader.number()),
+    takenAtUs: reader.number(),
+  }))
 }
 
 export function readReset(keys: readonly string[], args: readonly string[]): Check[] {
   const reader = new ArgumentReader(keys, args)
-  return keys.map(() => reader.checkWithoutCost())
+  return keys.map(() => reader.check(reader.limitWithoutCost()))
 }
 
-export function replyOf(question: Question, answer: Answer, nowUs: number): unknown[] {
-  const valuesOf = (verdicts: readonly Verdict[], checks: readonly Check[] = []): unknown[] =>
-    verdicts.map((verdict, index) => replyToCheck(verdict, checks[index] as Check, nowUs))
-  const values = answer.verdicts.flatMap((verdicts, index) =>
-    valuesOf(verdicts, question.alternatives[index]),
-  )
-  if (isSingle(question)) return values
-  return [answer.charged, ...values, ...valuesOf(answer.shadow, question.shadow)]
+/** Replies to one question; `states` are the states that were read, in the order of its checks. */
+export function replyOf(
+  question: Question,
+  answer: Answer,
+  states: readonly unknown[],
+  nowUs: number,
+): unknown[] {
+  const checks = [...question.alternatives.flat(), ...question.shadow]
+  const shadowFrom = checks.length - question.shadow.length
+  const verdicts = answer.verdicts.flat()
+  const values = checks.map((check, index) => {
+    const verdict = index < shadowFrom ? verdicts[index] : answer.shadow[index - shadowFrom]
+    return verdict === undefined ? 0 : replyToCheck(check, verdict, states[index], nowUs)
+  })
+  return [answer.charged, ...values]
 }
 
-/** Whether it is one check and nothing else, whose reply has no index of an alternative. */
-function isSingle({ alternatives, shadow }: Question): boolean {
-  return alternatives.length === 1 && alternatives[0]?.length === 1 && shadow.length === 0
+/** Replies with what is left, if it was charged at the time of the call and the engine says how much; or with the state. */
+export function replyToCheck(check: Check, verdict: Verdict, state: unknown, nowUs: number): unknown {
+  const { kind } = check.limit.algorithm.wire
+  const { chargedAtUs, remaining } = verdict
+  const isAtOnce = chargedAtUs === nowUs || chargedAtUs === nowUs - (nowUs % 1_000)
+  if (chargedAtUs !== null && isAtOnce && ['log', 'counter', 'parts'].includes(kind)) return remaining
+  return [chargedAtUs === null ? 0 : 1, ...storedState(check, verdict, state, nowUs)]
 }
 
-/** Replies with what is left, if it was charged at the time of the call. */
-function replyToCheck(verdict: Verdict, { limit }: Check, nowUs: number): unknown {
-  const { retryAfterUs, remaining, resetAfterUs, chargedAtUs } = verdict
-  // The engine does not say how many micro-tokens are left, so the reply is a list; for permits it always is.
-  const isTold = !isTokenBucket(limit) && !isConcurrency(limit)
-  if (isTold && chargedAtUs === nowUs) return remaining
-  return [retryAfterUs === NEVER ? -1 : retryAfterUs, remaining, resetAfterUs, chargedAtUs ?? -1]
+/** A state as the Lua file of its algorithm tells it. Those of entries are told by what follows from them. */
+function storedState({ limit, cost }: Check, verdict: Verdict, state: unknown, nowUs: number): unknown[] {
+  const { remaining, retryAfterUs, resetAfterUs, chargedAtUs } = verdict
+  const used = limit.limit - remaining - (chargedAtUs === null ? 0 : cost)
+  switch (limit.algorithm.wire.kind) {
+    case 'counter': {
+      const { previous, current, startMs, resetUs } = state as CounterState
+      return [previous, current, startMs, resetUs / 1_000]
+    }
+    case 'bucket':
+      return [(state as BucketState).missing, (state as BucketState).lastRefillUs]
+    case 'parts':
+      return [(state as BucketsState).startMs, (state as BucketsState).counts.join(',')]
+    case 'permits':
+      return [
+        used,
+        nowUs + resetAfterUs,
+        retryAfterUs === NEVER ? -1 : nowUs + retryAfterUs,
+        chargedAtUs ?? -1,
+      ]
+    default: {
+      const { windowUs } = limit.quota
+      const lastUs = chargedAtUs ?? (resetAfterUs === 0 ? 0 : nowUs + resetAfterUs - windowUs)
+      return [used, lastUs, retryAfterUs === NEVER ? -1 : Math.max(-1, nowUs + retryAfterUs - windowUs)]
+    }
+  }
 }
 
 class ArgumentReader {
@@ -102,12 +118,10 @@ class ArgumentReader {
   /** The first argument is the clock, which the server has by itself. */
   #position = 1
   #keyPosition = 0
-  readonly #limits: Limit[]
 
   constructor(keys: readonly string[], args: readonly string[]) {
     this.#keys = keys
     this.#args = args
-    this.#limits = this.times(() => this.#limit())
   }
 
   number(): number {
@@ -120,56 +134,35 @@ class ArgumentReader {
     return items
   }
 
-  check(): Check {
-    const check = this.checkWithoutCost()
-    return { ...check, cost: this.number() }
-  }
-
-  isAtEnd(): boolean {
-    return this.#position >= this.#args.length
-  }
-
-  /**
-   * Minus the limit is a question of one unit, 0 one of another cost; otherwise that many of the same shape follow.
-   */
-  questions(): Question[] {
-    const count = this.number()
-    if (count < 0) return [this.#single(-count, 1)]
-    if (count === 0) return [this.#single(this.number(), this.number())]
-    const shapeAt = this.#position
-    return Array.from({ length: count }, () => {
-      this.#position = shapeAt
-      return this.#shaped()
-    })
-  }
-
-  #single(which: number, cost: number): Question {
-    return { alternatives: [[{ ...this.#checkOf(which), cost }]], shadow: [] }
-  }
-
-  #shaped(): Question {
-    const alternatives = this.times(() => this.times(() => this.check()))
-    return { alternatives, shadow: this.times(() => this.check()) }
-  }
-
-  checkWithoutCost(): Check {
-    return this.#checkOf(this.number())
-  }
-
-  #checkOf(which: number): Check {
-    const limit = this.#limits[which - 1] as Limit
+  check(limit: Limit, cost = 0): Check {
     const subject = this.#keys[this.#keyPosition++] as string
-    return { subject, scope: 'global', name: limit.id, limit, cost: 0 }
+    return { subject, scope: 'global', name: limit.id, limit, cost }
   }
 
-  #limit(): Limit {
-    const code = String(this.number())
-    const algorithm = [...allAlgorithms.values()].find(({ wire }) => wire.code === code) as Algorithm
+  /** Kind, units and three numbers. */
+  limit(): { readonly limit: Limit; readonly cost: number } {
+    const algorithm = this.#algorithm()
+    const cost = this.number()
+    return { limit: this.#numbers(algorithm), cost }
+  }
+
+  limitWithoutCost(): Limit {
+    return this.#numbers(this.#algorithm())
+  }
+
+  #algorithm(): Algorithm {
+    const kind = this.#args[this.#position++]
+    return [...allAlgorithms.values()].find(({ wire }) => wire.kind === kind) as Algorithm
+  }
+
+  #numbers(algorithm: Algorithm): Limit {
     const limit = this.number()
-    const span = this.number()
-    const buckets = this.number()
-    const quota = { limit, windowUs: span, burst: null }
-    const spans = { windowUs: span, refillPerSecond: span, holdForUs: span, buckets }
-    return { algorithm, id: `${algorithm.name} ${span} ${buckets}`, limit, quota, ...spans }
+    const second = this.number()
+    const buckets = this.number() || 0
+    const isInMs = algorithm.wire.kind === 'counter' || algorithm.wire.kind === 'parts'
+    const windowUs = isInMs ? second * 1_000 : second
+    const quota = { limit, windowUs, burst: null }
+    const spans = { windowUs, refillPerSecond: second, holdForUs: second, buckets }
+    return { algorithm, id: `${algorithm.name} ${second} ${buckets}`, limit, quota, ...spans }
   }
 }

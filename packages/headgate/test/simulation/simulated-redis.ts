@@ -4,12 +4,21 @@
  */
 
 import type { Limit } from '../../src/algorithms/algorithm.ts'
-import { type Answer, askStore, type Question } from '../../src/store/ask-store.ts'
-import { memoryStore } from '../../src/store/memory/memory-store.ts'
+import type { Check } from '../../src/check/check.ts'
+import type { Question } from '../../src/store/ask-store.ts'
 import type { scripts } from '../../src/store/redis/scripts.gen.ts'
+import { decide, peek } from '../algorithms/decide-model.ts'
 import { isConcurrency } from '../support/limit-kinds.ts'
 import { isLasting } from './policies.ts'
-import { readDecisions, readQuestions, readRefunds, readRenewals, readReset, replyOf } from './script-call.ts'
+import {
+  readLooks,
+  readQuestions,
+  readRefunds,
+  readRenewals,
+  readReset,
+  replyOf,
+  replyToCheck,
+} from './script-call.ts'
 
 export type ScriptName = keyof typeof scripts
 
@@ -85,7 +94,7 @@ export class SimulatedRedis {
   #done: Done[] = []
   #knownScripts = new Set<ScriptName>()
   #nowUs = 0
-  #store = memoryStore({ clock: { nowUs: () => this.#nowUs, unixMs: () => 0 } })
+  #states = new Map<string, unknown>()
   #fleet = new Map<string, number>()
 
   constructor(trueUs: () => number) {
@@ -123,7 +132,7 @@ export class SimulatedRedis {
     for (const beat of this.beats) if (beat.trueUs > lostFromUs) beat.lostAtUs ??= this.#trueUs()
     this.lostWrites++
     this.forgetScripts()
-    this.#store = memoryStore({ clock: { nowUs: () => this.#nowUs, unixMs: () => 0 } })
+    this.#states = new Map()
     this.#fleet = new Map()
     for (const { call, serverUs, poisoned } of kept) {
       this.#nowUs = serverUs
@@ -160,28 +169,31 @@ export class SimulatedRedis {
   #execute(call: ServerCall, poisoned: ReadonlySet<string>): { reply: unknown; records: KeyRecord[] } {
     switch (call.script) {
       case 'decide':
-      case 'decide_log':
-      case 'decide_counter':
-      case 'decide_bucket':
-        return this.#decide(call, readDecisions(call.script, call.keys, call.args), poisoned)
+        return this.#decide(call, readQuestions(call.keys, call.args), poisoned)
       case 'peek': {
-        const questions = readQuestions(call.keys, call.args)
-        const answers = questions.flatMap(each =>
-          replyOf(each, askStore(this.#store, each, true) as Answer, this.#nowUs),
-        )
-        return { reply: [this.#nowUs, ...answers], records: [] }
+        const replies = readLooks(call.keys, call.args).map(check => {
+          const { verdicts } = peek({ alternatives: [[check]], shadow: [] }, this.#open, this.#nowUs)
+          return replyToCheck(check, only(verdicts), structuredClone(this.#open(check)), this.#nowUs)
+        })
+        return { reply: [...replies, this.#nowUs], records: [] }
       }
       case 'refund':
         return this.#refund(call)
       case 'reset': {
         const checks = readReset(call.keys, call.args)
-        void this.#store.reset(checks)
+        for (const check of checks) {
+          const { algorithm } = check.limit
+          algorithm.reset(check.limit, this.#open(check), this.#nowUs)
+        }
         const records = checks.map(check => this.#record('reset', check, {}, call))
         return { reply: checks.length, records }
       }
       case 'renew': {
         const renewals = readRenewals(call.keys, call.args)
-        const held = this.#store.renew(renewals) as readonly boolean[]
+        const held = renewals.map(({ check, takenAtUs }) => {
+          const { limit, cost } = check
+          return limit.algorithm.renew?.(limit, this.#open(check), cost, takenAtUs, this.#nowUs) === true
+        })
         const records = renewals
           .filter((_, index) => held[index])
           .map(({ check, takenAtUs }) =>
@@ -202,14 +214,23 @@ export class SimulatedRedis {
     }
   }
 
+  /** The state of a check, made when it is first asked for. */
+  readonly #open = ({ subject, limit }: Check): unknown => {
+    const key = `${subject} ${limit.id}`
+    if (!this.#states.has(key)) this.#states.set(key, limit.algorithm.empty())
+    return this.#states.get(key)
+  }
+
   #decide(call: ServerCall, questions: readonly Question[], poisoned: ReadonlySet<string>) {
     const records: KeyRecord[] = []
     const answers = questions.flatMap((question): unknown[] => {
       const checks = question.alternatives.flat()
       if (checks.some(({ subject }) => poisoned.has(subject))) {
-        return [['WRONGTYPE Operation against a key holding the wrong kind of value']]
+        const failure = ['WRONGTYPE Operation against a key holding the wrong kind of value']
+        return [failure, ...checks.map(() => 0), ...question.shadow.map(() => failure)]
       }
-      const answer = askStore(this.#store, question) as Answer
+      const states = [...checks, ...question.shadow].map(check => structuredClone(this.#open(check)))
+      const answer = decide(question, this.#open, this.#nowUs)
       const charged = question.alternatives[answer.charged] ?? []
       for (const [index, check] of charged.entries()) {
         const atUs = answer.verdicts[answer.charged]?.[index]?.chargedAtUs ?? this.#nowUs
@@ -217,14 +238,17 @@ export class SimulatedRedis {
         const details = { units: cost, unitsAsked: cost, atUs, alternative: answer.charged }
         records.push(this.#record('charge', check, details, call))
       }
-      return replyOf(question, answer, this.#nowUs)
+      return replyOf(question, answer, states, this.#nowUs)
     })
-    return { reply: [this.#nowUs, ...answers], records }
+    return { reply: [...answers, this.#nowUs], records }
   }
 
   #refund(call: ServerCall) {
     const refunds = readRefunds(call.keys, call.args)
-    const reply = this.#store.refund(refunds) as readonly number[]
+    const reply = refunds.map(({ check, units, chargedAtUs, heldSinceUs }) => {
+      const { limit } = check
+      return limit.algorithm.refund(limit, this.#open(check), units, chargedAtUs, this.#nowUs, heldSinceUs)
+    })
     const records = refunds.map(({ check, units, chargedAtUs }, index) =>
       this.#record('refund', check, { units: reply[index] ?? 0, unitsAsked: units, chargedAtUs }, call),
     )
@@ -267,6 +291,10 @@ export class SimulatedRedis {
       lost: false,
     }
   }
+}
+
+function only<Item>(lists: readonly (readonly Item[])[]): Item {
+  return lists[0]?.[0] as Item
 }
 
 /** Whether it is the key with which a breaker finds out whether a node decides. */

@@ -1,7 +1,7 @@
 import { isConcurrency } from '../support/limit-kinds.ts'
 import { heldUnits } from './lease-laws.ts'
 import type { Account } from './ledger.ts'
-import { isDecision, readDecisions } from './script-call.ts'
+import { readQuestions } from './script-call.ts'
 import type { SimulatedProcess } from './simulated-process.ts'
 import type { SimulatedRedis } from './simulated-redis.ts'
 
@@ -27,7 +27,7 @@ export function tallyOf(
     for (const { call } of process.sent) {
       if (call.script === 'reset') count('resets')
       const { script, keys, args } = call
-      if (isDecision(script) && readDecisions(script, keys, args).length > 1) count('shared calls')
+      if (script === 'decide' && readQuestions(keys, args).length > 1) count('shared calls')
     }
     const held = accounts.filter(account => account.process === process)
     const { crashedAtUs, left } = process

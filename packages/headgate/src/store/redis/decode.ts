@@ -76,6 +76,10 @@ function decodeStraight(reader: ReplyReader, check: PendingCheck, nowUs: number)
 /** The index of the alternative comes first, then all limits; those that were not looked at are 0. */
 function decodeQuestion(reader: ReplyReader, check: PendingCheck, nowUs: number): HeadgateError | null {
   const { asked: plan } = check
+  if (plan.limits.length === 0) {
+    check.charged = 0
+    return null
+  }
   const first = reader.next()
   const failure = isFailure(first) ? first : null
   // An index beyond them would look like a check without limits, and pass.

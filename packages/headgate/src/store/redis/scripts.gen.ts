@@ -21,7 +21,7 @@ export interface Kind {
   readonly deny: string
 }
 
-export const functionLibrary = 'headgate_241fdfb1'
+export const functionLibrary = 'headgate_7c998653'
 
 const permits_prepare = `local from_N, to_N = '(' .. format('%d', now), format('%d', now + 2 * span_N)`
 
@@ -173,10 +173,10 @@ call('PEXPIRE', key, format('%d', math.max(0, start - now_ms) + 2 * span + grace
 end
 end`
 
-const parts_refund = `if charged_at and charged_at <= (tonumber(call('HGET', key_N, 'reset') or nil) or -1) * 1000 then
+const parts_refund = `local charged_ms = charged_at and (charged_at - charged_at % 1000) / 1000
+if charged_ms and charged_ms <= (tonumber(call('HGET', key_N, 'reset') or nil) or 0) then
 return 0
 end
-local charged_ms = charged_at and (charged_at - charged_at % 1000) / 1000
 local charged_age = charged_ms and (start_N - (charged_ms - charged_ms % part_N)) / part_N
 local left = amount
 for index = live_N, 1, -1 do
@@ -209,8 +209,8 @@ local digit_N = window_N % 10`
 const counter_load = `local value_N = call('GET', key_N)
 local current_N, previous_N, overlap_N, reset_N, odd_N, in_place_N = 0, 0, span_N - elapsed_N, 0, false, false
 if value_N then
-local number = tonumber(value_N)
-if number and number % 10 == digit_N and number >= 0 and number < 1e15 and (is_alone or find(value_N, '^%d+$')) then
+local number = #value_N < 16 and value_N + 0
+if number and number % 10 == digit_N and number >= 0 and (is_alone or find(value_N, '^%d+$')) then
 current_N, in_place_N = (number - digit_N) / 10, true
 if current_N > 9999999 then
 local both = current_N
@@ -219,7 +219,7 @@ previous_N = (both - current_N) / 10000000
 end
 else
 local start, before, newest, reset = window_N * span_N, nil, nil, nil
-if number and number < 1e15 and find(value_N, '^%d+$') then
+if number and find(value_N, '^%d+$') then
 local tag = number % 10
 local both = (number - tag) / 10
 newest, reset, in_place_N = both % 10000000, 0, true
@@ -268,27 +268,25 @@ end`
 const counter_charge = `if in_place_N and current_N + cost_N <= 9999999 and reset_N == 0 then
 call('INCRBY', key_N, cost_N == 1 and '10' or format('%d0', cost_N))
 else
-write_counter(key_N, previous_N, current_N + cost_N, odd_N and window_N + 1 or window_N, span_N, reset_N)
+local previous, current, window = previous_N, current_N + cost_N, odd_N and window_N + 1 or window_N
+local start, value = window * span_N, nil
+if previous <= 9999999 and current <= 9999999 and (reset_N == 0 or reset_N < start - span_N) then
+value = format('%d', (previous * 10000000 + current) * 10 + window % 10)
+else
+value = format('%d:%d:%d:%d', previous, current, start, reset_N)
+end
+call('SET', key_N, value, 'PXAT', format('%d', start + 2 * span_N + shift_ms))
 end`
 
 const counter_deny = `if value_N and not find(value_N, '^[%d:]+$') then
 error(BAD_STATE, 0)
 end`
 
-const counter_functions = `local function write_counter(key, previous, current, window, span, reset)
-local start, value = window * span, nil
-if previous <= 9999999 and current <= 9999999 and (reset == 0 or reset < start - span) then
-value = format('%d', (previous * 10000000 + current) * 10 + window % 10)
-else
-value = format('%d:%d:%d:%d', previous, current, start, reset)
-end
-call('SET', key, value, 'PXAT', format('%d', start + 2 * span + shift_ms))
-end`
-
 const counter_alone = `local ttl = call('PTTL', key_N)
 if ttl > span_N and ttl <= 2 * span_N then
-local number = tonumber(call('GET', key_N))
-if number and number >= 0 and number < 1e15 then
+local value = call('GET', key_N)
+local number = #value < 16 and value + 0
+if number and number >= 0 then
 local digit = number % 10
 local current = (number - digit) / 10
 local left = units_N - cost_N - current
@@ -303,30 +301,51 @@ call('INCRBY', key_N, cost_N == 1 and '10' or string.format('%d0', cost_N))
 return (left * 2 * span_N + ttl - 1) * 10 + digit
 end
 end
+elseif ttl == -2 and cost_N <= units_N and cost_N <= 9999999 then
+local time = call('TIME')
+local now = time[1] * 1000000 + time[2]
+local now_ms = (now - now % 1000) / 1000
+local window = (now_ms - now_ms % span_N) / span_N
+local value, ends = string.format('%d', cost_N * 10 + window % 10), string.format('%d', (window + 2) * span_N)
+call('SET', key_N, value, 'PXAT', ends)
+return { units_N - cost_N, now }
 end`
 
-const counter_refund = `if charged_at and charged_at <= reset_N * 1000 then
+const counter_refund = `if charged_at and (charged_at - charged_at % 1000) / 1000 <= reset_N then
 return 0
 end
-local window, left = odd_N and window_N + 1 or window_N, amount
+local previous, current, window, left = previous_N, current_N, odd_N and window_N + 1 or window_N, amount
 local charged = charged_at and (charged_at - charged_at % (span_N * 1000)) / (span_N * 1000)
 if not charged or charged == window - 1 then
-local back = math.min(left, previous_N)
-previous_N, left = previous_N - back, left - back
+local back = math.min(left, previous)
+previous, left = previous - back, left - back
 end
 if not charged or charged == window then
-local back = math.min(left, current_N)
-current_N, left = current_N - back, left - back
+local back = math.min(left, current)
+current, left = current - back, left - back
 end
 if left < amount then
-write_counter(key_N, previous_N, current_N, window, span_N, reset_N)
+local start, value = window * span_N, nil
+if previous <= 9999999 and current <= 9999999 and (reset_N == 0 or reset_N < start - span_N) then
+value = format('%d', (previous * 10000000 + current) * 10 + window % 10)
+else
+value = format('%d:%d:%d:%d', previous, current, start, reset_N)
+end
+call('SET', key_N, value, 'PXAT', format('%d', start + 2 * span_N + shift_ms))
 end
 return amount - left`
 
 const counter_beyond = `local used = units_N - left_N
 local more = math.min(amount, room_beyond(units_N, used))
 if more > 0 then
-write_counter(key_N, previous_N, current_N + more, odd_N and window_N + 1 or window_N, span_N, reset_N)
+local previous, current, window = previous_N, current_N + more, odd_N and window_N + 1 or window_N
+local start, value = window * span_N, nil
+if previous <= 9999999 and current <= 9999999 and (reset_N == 0 or reset_N < start - span_N) then
+value = format('%d', (previous * 10000000 + current) * 10 + window % 10)
+else
+value = format('%d:%d:%d:%d', previous, current, start, reset_N)
+end
+call('SET', key_N, value, 'PXAT', format('%d', start + 2 * span_N + shift_ms))
 end`
 
 const counter_reset = `call('DEL', key_N)
@@ -334,16 +353,14 @@ local window = odd_N and window_N + 1 or window_N
 local reset = math.max(reset_N, odd_N and window * span_N or now_ms)
 call('SET', key_N, format('0:0:0:%d', reset), 'PXAT', format('%d', (window + 2) * span_N + shift_ms))`
 
-const log_prepare = `local edge_text_N = format('%d', now - span_N)
-local keep_text_N = format('%d', ceil(span_N / 1000) + grace_ms)`
+const log_prepare = `local keep_us_N = span_N + ceil(span_N / 8)
+local stretch_N = now - now % ceil(span_N / 8)`
 
-const log_load = `local newest_N = call('ZRANGE', key_N, '-1', '-1', 'WITHSCORES')
-local total_N, used_N, base_N, base_us_N, older_N, last_N, at_N, odd_N, is_former_N, leaves_N = 0, 0, 0, nil, false, 0, now, false, false, -1
-if newest_N[1] then
-total_N, last_N = #newest_N[1] == 13 and newest_N[1] + 0 or -1, newest_N[2] + 0
-if not (total_N >= 0 and find(newest_N[1], '^%d+$') and last_N >= 0 and last_N <= 9007199254740991 and last_N % 1 == 0) then
-error(BAD_STATE, 0)
-end
+const log_load = `local newest_N = call('ZRANGE', key_N, '-1', '-1')[1]
+local total_N, used_N, base_N, base_us_N, older_N, last_N, at_N, odd_N, is_former_N, leaves_N =
+0, 0, 0, nil, false, 0, now, false, false, -1
+if newest_N then
+total_N, last_N = read_entry(newest_N)
 if last_N > now + span_N then
 total_N, is_former_N = 0, true
 else
@@ -353,13 +370,17 @@ end
 if last_N <= at_N - span_N then
 base_N, base_us_N, older_N = total_N, last_N, true
 else
-local edge = odd_N and format('%d', at_N - span_N) or edge_text_N
-local gone = call('ZREVRANGEBYSCORE', key_N, edge, '-inf', 'WITHSCORES', 'LIMIT', '0', '2')
-if gone[1] then
-if #gone[1] ~= 13 or not find(gone[1], '^%d+$') then
-error(BAD_STATE, 0)
+local oldest = call('ZRANGE', key_N, '0', '1')
+local edge = at_N - span_N
+local total, time_us = read_entry(oldest[1])
+if time_us <= edge then
+local _, next_us = read_entry(oldest[2])
+if next_us <= edge then
+older_N = true
+local gone = call('ZCOUNT', key_N, '-inf', format('%d', edge))
+total, time_us = read_entry(call('ZRANGE', key_N, gone - 1, gone - 1)[1])
 end
-base_N, base_us_N, older_N = gone[1] + 0, gone[2] + 0, gone[3]
+base_N, base_us_N = total, time_us
 end
 end
 used_N = total_N - base_N
@@ -368,53 +389,62 @@ end
 local left_N = units_N - used_N - cost_N`
 
 const log_charge = `if is_former_N then
-call('ZADD', key_N, '0', '0000000000000')
+call('ZADD', key_N, '0', '0')
 call('DEL', key_N)
 elseif total_N + cost_N > 9999999999999 then
-total_N, base_us_N, older_N = restart_totals(key_N, at_N - span_N, base_N, used_N), nil, false
+total_N, older_N, is_former_N = restart_totals(key_N, at_N - span_N, base_N, used_N), false, true
 end
-local keep_text = odd_N and format('%d', ceil((at_N - now + span_N) / 1000) + grace_ms) or keep_text_N
-call('ZADD', key_N, odd_N and format('%d', at_N) or now_text, format('%013d', total_N + cost_N))
+local at_text = odd_N and format('%016d', at_N) or now_text
+call('ZADD', key_N, at_text, format('%013d:', total_N + cost_N) .. at_text)
 if older_N then
 call('ZREMRANGEBYSCORE', key_N, '-inf', '(' .. format('%d', base_us_N))
 end
-call('PEXPIRE', key_N, keep_text)`
+if odd_N or is_former_N or last_N < stretch_N then
+call('PEXPIRE', key_N, format('%d', ceil((at_N - now + keep_us_N) / 1000) + grace_ms))
+end`
 
 const log_deny = `if left_N < 0 and cost_N <= units_N then
 leaves_N = leaves_at(key_N, at_N - span_N, total_N + cost_N - units_N)
 end`
 
-const log_functions = `local function restart_totals(key, edge, base, used)
-local entries = call('ZRANGEBYSCORE', key, '(' .. format('%d', edge), '+inf', 'WITHSCORES')
-call('ZADD', key, '0', '0000000000000')
+const log_functions = `local function read_entry(member)
+if #member ~= 30 or string.byte(member, 14) ~= 58 then
+error('HEADGATE_BAD_STATE the key holds something Headgate did not write', 0)
+end
+return string.sub(member, 1, 13) + 0, string.sub(member, 15) + 0
+end
+local function add_entry(key, total, time_us)
+local time_text = format('%016d', time_us)
+call('ZADD', key, time_text, format('%013d:', total) .. time_text)
+end
+local function restart_totals(key, edge, base, used)
+local entries = call('ZRANGEBYSCORE', key, '(' .. format('%d', edge), '+inf')
+call('ZADD', key, '0', '0')
 call('DEL', key)
-for index = 1, #entries, 2 do
-call('ZADD', key, entries[index + 1], format('%013d', (tonumber(entries[index]) or base) - base))
+for _, member in ipairs(entries) do
+local total, time_us = read_entry(member)
+add_entry(key, total - base, time_us)
 end
 return used
 end
 local function leaves_at(key, edge, needed)
 local low = call('ZCOUNT', key, '-inf', format('%d', edge))
-local high = call('ZCARD', key) - 1
-while true do
-local entry = call('ZRANGE', key, low, low, 'WITHSCORES')
-if entry[1] + 0 >= needed or low >= high then
-return entry[2] + 0
+local total, time_us = read_entry(call('ZRANGE', key, low, low)[1])
+if total >= needed then
+return time_us
 end
-local from = low + 1
-while from < high do
-local middle = floor((from + high) / 2)
-if call('ZRANGE', key, middle, middle)[1] + 0 >= needed then
+local high = call('ZCARD', key) - 1
+low = low + 1
+while low < high do
+local middle = floor((low + high) / 2)
+if read_entry(call('ZRANGE', key, middle, middle)[1]) >= needed then
 high = middle
 else
-from = middle + 1
+low = middle + 1
 end
 end
-low, high = from, from
-end
-end
-local function log_member(total)
-return format('%013d', total)
+total, time_us = read_entry(call('ZRANGE', key, low, low)[1])
+return time_us
 end`
 
 const log_refund = `if used_N == 0 then
@@ -425,23 +455,27 @@ if charged_at and charged_at <= edge then
 return 0
 end
 local from = charged_at and format('%d', charged_at) or '(' .. format('%d', edge)
-local entries = call('ZRANGEBYSCORE', key_N, from, '+inf', 'WITHSCORES')
-if #entries == 0 or (charged_at and tonumber(entries[2]) ~= charged_at) then
+local entries = call('ZRANGEBYSCORE', key_N, from, '+inf')
+if #entries == 0 then
+return 0
+end
+local first_total, first_us = read_entry(entries[1])
+if charged_at and first_us ~= charged_at then
 return 0
 end
 local rank = call('ZRANK', key_N, entries[1])
-local before = rank > 0 and tonumber(call('ZRANGE', key_N, rank - 1, rank - 1)[1]) or 0
-if charged_at and tonumber(entries[1]) == before then
+local before = rank > 0 and read_entry(call('ZRANGE', key_N, rank - 1, rank - 1)[1]) or 0
+if charged_at and first_total == before then
 return 0
 end
 local left, kept_total, original = amount, before, before
 call('ZREMRANGEBYSCORE', key_N, from, '+inf')
 if base_us_N then
 call('ZREMRANGEBYSCORE', key_N, '-inf', format('%d', base_us_N))
-call('ZADD', key_N, '0', log_member(base_N))
+add_entry(key_N, base_N, 0)
 end
-for index = 1, #entries, 2 do
-local total, time_us = tonumber(entries[index]), tonumber(entries[index + 1])
+for _, member in ipairs(entries) do
+local total, time_us = read_entry(member)
 local cost = total - original
 local back = 0
 if not charged_at or time_us == charged_at then
@@ -451,33 +485,35 @@ original = total
 left = left - back
 if back < cost or cost == 0 then
 kept_total = kept_total + cost - back
-call('ZADD', key_N, format('%d', time_us), log_member(kept_total))
+add_entry(key_N, kept_total, time_us)
 end
 end
-call('PEXPIRE', key_N, format('%d', ceil((math.max(0, last_N - now) + span_N) / 1000) + grace_ms))
+call('PEXPIRE', key_N, format('%d', ceil((math.max(0, last_N - now) + keep_us_N) / 1000) + grace_ms))
 return amount - left`
 
 const log_beyond = `local more = math.min(amount, room_beyond(units_N, used_N))
 if more > 0 then
 cost_N = more
 if is_former_N then
-call('ZADD', key_N, '0', '0000000000000')
+call('ZADD', key_N, '0', '0')
 call('DEL', key_N)
 elseif total_N + cost_N > 9999999999999 then
-total_N, base_us_N, older_N = restart_totals(key_N, at_N - span_N, base_N, used_N), nil, false
+total_N, older_N, is_former_N = restart_totals(key_N, at_N - span_N, base_N, used_N), false, true
 end
-local keep_text = odd_N and format('%d', ceil((at_N - now + span_N) / 1000) + grace_ms) or keep_text_N
-call('ZADD', key_N, odd_N and format('%d', at_N) or now_text, format('%013d', total_N + cost_N))
+local at_text = odd_N and format('%016d', at_N) or now_text
+call('ZADD', key_N, at_text, format('%013d:', total_N + cost_N) .. at_text)
 if older_N then
 call('ZREMRANGEBYSCORE', key_N, '-inf', '(' .. format('%d', base_us_N))
 end
-call('PEXPIRE', key_N, keep_text)
+if odd_N or is_former_N or last_N < stretch_N then
+call('PEXPIRE', key_N, format('%d', ceil((at_N - now + keep_us_N) / 1000) + grace_ms))
+end
 end`
 
 const log_reset = `call('DEL', key_N)
-if not is_former_N and newest_N[1] and last_N > at_N - span_N then
-call('ZADD', key_N, format('%d', at_N), log_member(0))
-call('PEXPIRE', key_N, format('%d', ceil((at_N - now + span_N) / 1000) + grace_ms))
+if not is_former_N and newest_N and last_N > at_N - span_N then
+add_entry(key_N, 0, at_N)
+call('PEXPIRE', key_N, format('%d', ceil((at_N - now + keep_us_N) / 1000) + grace_ms))
 end`
 
 const bucket_prepare = `local full_N = units_N * 1000000
@@ -524,16 +560,17 @@ end
 local left_N = full_N - missing_N - cost_N * 1000000`
 
 const bucket_charge = `if is_kept_N then
-call('HSET', key_N, 'tokens', format('%.6f', left_N / 1000000), 'lastRefill', now_text)
+local part = left_N % 1000000
+call('HSET', key_N, 'tokens', format('%d.%06d', (left_N - part) / 1000000, part), 'lastRefill', now_text)
 else
-write_bucket(key_N, left_N, at_N, capacity_text_N, fill_us_N)
+local left, at = left_N, at_N
+local part = left % 1000000
+local tokens = format('%d.%06d', (left - part) / 1000000, part)
+call('HSET', key_N, 'tokens', tokens, 'lastRefill', format('%016d', at), 'capacity', capacity_text_N)
+call('PEXPIRE', key_N, format('%d', ceil((2 * fill_us_N + at - now) / 1000) + grace_ms))
 end`
 
-const bucket_functions = `local function write_bucket(key, left, at, capacity_text, fill_us)
-call('HSET', key, 'tokens', format('%.6f', left / 1000000), 'lastRefill', format('%016d', at), 'capacity', capacity_text)
-call('PEXPIRE', key, format('%d', ceil((2 * fill_us + at - now) / 1000) + grace_ms))
-end
-local function refill_us(micro, rate)
+const bucket_functions = `local function refill_us(micro, rate)
 local elapsed = ceil(micro / rate)
 while floor(elapsed * rate) < micro do
 elapsed = elapsed + 1
@@ -556,7 +593,11 @@ end
 local refilled = math.max(0, now - held_since) * rate_N
 local back = math.min(math.max(0, amount - ceil(refilled / 1000000)) * 1000000, missing_N)
 if back > 0 then
-write_bucket(key_N, full_N - missing_N + back, at_N, capacity_text_N, fill_us_N)
+local left, at = full_N - missing_N + back, at_N
+local part = left % 1000000
+local tokens = format('%d.%06d', (left - part) / 1000000, part)
+call('HSET', key_N, 'tokens', tokens, 'lastRefill', format('%016d', at), 'capacity', capacity_text_N)
+call('PEXPIRE', key_N, format('%d', ceil((2 * fill_us_N + at - now) / 1000) + grace_ms))
 end
 return ceil(back / 1000000)`
 
@@ -567,12 +608,16 @@ local owed_us = at - now + refill_us(missing - full_N, rate_N)
 at = now + math.min(floor((units_N - 1) * 1000000 / rate_N), owed_us)
 missing = full_N
 end
-write_bucket(key_N, full_N - missing, at, capacity_text_N, fill_us_N)
+local left = full_N - missing
+local part = left % 1000000
+local tokens = format('%d.%06d', (left - part) / 1000000, part)
+call('HSET', key_N, 'tokens', tokens, 'lastRefill', format('%016d', at), 'capacity', capacity_text_N)
+call('PEXPIRE', key_N, format('%d', ceil((2 * fill_us_N + at - now) / 1000) + grace_ms))
 end`
 
 const bucket_reset = `local reset = math.max(at_N, tonumber(call('HGET', key_N, 'reset') or nil) or 0)
 call('DEL', key_N)
-local tokens, never = format('%.6f', units_N), format('%016d', 0)
+local tokens, never = format('%d.000000', units_N), format('%016d', 0)
 call('HSET', key_N, 'reset', format('%d', reset), 'tokens', tokens, 'lastRefill', never, 'capacity', capacity_text_N)
 call('PEXPIRE', key_N, format('%d', ceil((2 * fill_us_N + at_N - now) / 1000) + grace_ms))`
 
@@ -623,7 +668,7 @@ export const kinds: Readonly<Record<string, Kind>> = {
   counter: {
     numbers: ['units', 'span'],
     state: `previous_N, current_N, (odd_N and window_N + 1 or window_N) * span_N, reset_N`,
-    functions: counter_functions,
+    functions: '',
     alone: counter_alone,
     prepare: counter_prepare,
     load: counter_load,
@@ -655,7 +700,7 @@ export const kinds: Readonly<Record<string, Kind>> = {
 export const scripts: Readonly<Record<'changes' | 'control' | 'decide' | 'heartbeat' | 'history' | 'overrides' | 'peek' | 'refund' | 'renew' | 'reset' | 'statistics', Script>> = {
   changes: {
     sha: '019a5d7c71c29c22b36da670a0d742f514d1b878',
-    functionName: 'headgate_241fdfb1_changes',
+    functionName: 'headgate_7c998653_changes',
     text: `local call, find, format, ceil, floor = redis.call, string.find, string.format, math.ceil, math.floor
 local clock, now, grace_ms, shift_ms = ARGV[1], 0, 0, 0
 if clock == '' then
@@ -690,7 +735,7 @@ return redis.call('LRANGE', KEYS[1], 0, -1)`,
   },
   control: {
     sha: 'c9133a9df9e4d648d46ac18f39214f752201686b',
-    functionName: 'headgate_241fdfb1_control',
+    functionName: 'headgate_7c998653_control',
     text: `for i = 1, #ARGV, 2 do
 redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1])
 end
@@ -706,8 +751,8 @@ end
 return reply`,
   },
   decide: {
-    sha: 'c221b5691baddda7d8990153d6f3698c3c7ad063',
-    functionName: 'headgate_241fdfb1_decide',
+    sha: 'd436189daea570ba43209ec3889d8924a792fee0',
+    functionName: 'headgate_7c998653_decide',
     text: `local call, find, format, ceil, floor = redis.call, string.find, string.format, math.ceil, math.floor
 local clock, now, grace_ms, shift_ms = ARGV[1], 0, 0, 0
 if clock == '' then
@@ -739,7 +784,6 @@ return math.max(0, math.min(2 * units, 4294967295) - used)
 end
 ${permits_functions}
 ${parts_functions}
-${counter_functions}
 ${log_functions}
 ${bucket_functions}
 local function problem_of_key(problem)
@@ -828,7 +872,7 @@ return left_N, odd_N, charge, state
 end
 local checks = { permits = check_permits, parts = check_parts, counter = check_counter, log = check_log, bucket = check_bucket }
 local alternatives = ARGV[2] + 0
-local limits = ARGV[3 + alternatives] + 0
+local limits = math.max(1, ARGV[3 + alternatives] + 0)
 local function look(question, index)
 local at = 5 * index + alternatives - 1
 local cost = ARGV[at + 1] + 0
@@ -892,7 +936,7 @@ return reply`,
   },
   heartbeat: {
     sha: 'df30646d4a6c442d2ec5da1fbfad6d9eef43d6a1',
-    functionName: 'headgate_241fdfb1_heartbeat',
+    functionName: 'headgate_7c998653_heartbeat',
     text: `local call, find, format, ceil, floor = redis.call, string.find, string.format, math.ceil, math.floor
 local clock, now, grace_ms, shift_ms = ARGV[1], 0, 0, 0
 if clock == '' then
@@ -941,7 +985,7 @@ return { live, string.format('%.0f', now), before or '', live + missed, redis.ca
   },
   history: {
     sha: 'd2f3a93d444e77efa91ef15c9fd6c09f2261531e',
-    functionName: 'headgate_241fdfb1_history',
+    functionName: 'headgate_7c998653_history',
     text: `if ARGV[1] == '' then
 return redis.call('HGETALL', KEYS[1])
 end
@@ -956,7 +1000,7 @@ return {}`,
   },
   overrides: {
     sha: 'e122a0861cb1d342b848e6f8f30bdc53d6e03c5b',
-    functionName: 'headgate_241fdfb1_overrides',
+    functionName: 'headgate_7c998653_overrides',
     text: `local call, find, format, ceil, floor = redis.call, string.find, string.format, math.ceil, math.floor
 local clock, now, grace_ms, shift_ms = ARGV[1], 0, 0, 0
 if clock == '' then
@@ -1058,8 +1102,8 @@ for i = 1, #kept do reply[#reply + 1] = kept[i] end
 return reply`,
   },
   peek: {
-    sha: '52edf6374fe22920ac54ace46f82bf6e459fc4a6',
-    functionName: 'headgate_241fdfb1_peek',
+    sha: '6d0f2de02bb0712cd91a0d99238e0ec2bd84b687',
+    functionName: 'headgate_7c998653_peek',
     text: `local call, find, format, ceil, floor = redis.call, string.find, string.format, math.ceil, math.floor
 local clock, now, grace_ms, shift_ms = ARGV[1], 0, 0, 0
 if clock == '' then
@@ -1091,7 +1135,6 @@ return math.max(0, math.min(2 * units, 4294967295) - used)
 end
 ${permits_functions}
 ${parts_functions}
-${counter_functions}
 ${log_functions}
 ${bucket_functions}
 local function problem_of_key(problem)
@@ -1153,8 +1196,8 @@ reply[#reply + 1] = now
 return reply`,
   },
   refund: {
-    sha: '751f0b3f180fdba47dc70b2fb440b31790d273d3',
-    functionName: 'headgate_241fdfb1_refund',
+    sha: '495100ba612b41a5a4e9f93101c1cd2b21fb12d5',
+    functionName: 'headgate_7c998653_refund',
     text: `local call, find, format, ceil, floor = redis.call, string.find, string.format, math.ceil, math.floor
 local clock, now, grace_ms, shift_ms = ARGV[1], 0, 0, 0
 if clock == '' then
@@ -1186,7 +1229,6 @@ return math.max(0, math.min(2 * units, 4294967295) - used)
 end
 ${permits_functions}
 ${parts_functions}
-${counter_functions}
 ${log_functions}
 ${bucket_functions}
 local function problem_of_key(problem)
@@ -1289,8 +1331,8 @@ end
 return reply`,
   },
   renew: {
-    sha: 'f9c03f03f63b693251900e917739325c9a75b752',
-    functionName: 'headgate_241fdfb1_renew',
+    sha: '7fe841024091e547156e055f6d0a95fa10fd7216',
+    functionName: 'headgate_7c998653_renew',
     text: `local call, find, format, ceil, floor = redis.call, string.find, string.format, math.ceil, math.floor
 local clock, now, grace_ms, shift_ms = ARGV[1], 0, 0, 0
 if clock == '' then
@@ -1322,7 +1364,6 @@ return math.max(0, math.min(2 * units, 4294967295) - used)
 end
 ${permits_functions}
 ${parts_functions}
-${counter_functions}
 ${log_functions}
 ${bucket_functions}
 local function problem_of_key(problem)
@@ -1357,8 +1398,8 @@ end
 return reply`,
   },
   reset: {
-    sha: 'b645881efdc1ea7dfd70a6c6229bf2241194eb86',
-    functionName: 'headgate_241fdfb1_reset',
+    sha: '182c524871ccea3953a8db3b9d1087b4ef6a7495',
+    functionName: 'headgate_7c998653_reset',
     text: `local call, find, format, ceil, floor = redis.call, string.find, string.format, math.ceil, math.floor
 local clock, now, grace_ms, shift_ms = ARGV[1], 0, 0, 0
 if clock == '' then
@@ -1390,7 +1431,6 @@ return math.max(0, math.min(2 * units, 4294967295) - used)
 end
 ${permits_functions}
 ${parts_functions}
-${counter_functions}
 ${log_functions}
 ${bucket_functions}
 local function problem_of_key(problem)
@@ -1456,7 +1496,7 @@ return forgotten`,
   },
   statistics: {
     sha: 'af68efb1ea7ae8fe3bf3d7b1c66d9c5b5b18a8cc',
-    functionName: 'headgate_241fdfb1_statistics',
+    functionName: 'headgate_7c998653_statistics',
     text: `local call, find, format, ceil, floor = redis.call, string.find, string.format, math.ceil, math.floor
 local clock, now, grace_ms, shift_ms = ARGV[1], 0, 0, 0
 if clock == '' then

@@ -10,7 +10,7 @@ import { type Kind, kinds, problem, type Script, testClock } from './scripts.gen
 /** Beyond this many limits a plan is asked by decide.lua. */
 const MOST_LIMITS = 8
 /** A function in Lua has at most sixty variables of its surroundings, and numbers that are arguments are such. */
-const MOST_LIMITS_AS_ARGUMENTS = 5
+const MOST_LIMITS_AS_ARGUMENTS = 8
 /** Plans whose numbers are in a text, at a time: first come, first served, until the policies change. */
 const MOST_TEXTS = 32
 /** Texts of either form that one process makes in its life. */
@@ -117,14 +117,9 @@ function isKnown({ kind, numbers }: Use): boolean {
 
 function textOf(uses: readonly Use[], isInText: boolean, hasAlone: boolean, isTestClock: boolean): string {
   const written = uses.map((use, index) => new Writer(use, index + 1, isInText, uses.length === 1))
-  const each = (section: (writer: Writer) => string): string =>
-    written
-      .map(section)
-      .filter(text => text !== '')
-      .join('\n')
+  const each = (section: (writer: Writer) => string): string => joined(written.map(section))
   const list = (section: (writer: Writer) => string, by: string): string => written.map(section).join(by)
-  const body = `local function decide()
-for index = done + 1, size, ${uses.length} do
+  const loop = `for index = done + 1, size, ${uses.length} do
 done = index
 local ${list(({ n }) => `key_${n}`, ', ')} = ${list(({ n }) => `keys[index + ${n - 1}]`, ', ')}
 ${each(writer => writer.of('load'))}
@@ -135,41 +130,53 @@ else
 ${each(writer => writer.of('deny'))}
 ${each(({ n, state }) => `keys[index + ${n - 1}] = { 0, ${state} }`)}
 end
-end
-done = size
 end`
-  const prepare = each(writer => writer.of('prepare'))
-  const functions = functionsIn([...new Set(uses.map(({ kind }) => kind.functions))].join('\n'), body)
-  const code = [prepare, functions, body].join('\n')
-  return [
-    'local call, keys, size, done = redis.call, KEYS, #KEYS, 0',
-    isTestClock ? 'local clock, now, grace_ms, shift_ms = table.remove(ARGV), 0, 0, 0' : '',
+  const functions = functionsIn([...new Set(uses.map(({ kind }) => kind.functions))].join('\n'), loop)
+  const code = [each(writer => writer.of('prepare')), functions, loop].join('\n')
+  // Everything is local to one function: a variable of its surroundings costs as much as thirty steps of arithmetic. When a key
+  // cannot be read, it goes on behind it.
+  return joined([
+    'local done, now = 0, nil',
+    isTestClock ? 'local clock = table.remove(ARGV)' : '',
+    hasAlone
+      ? `if #KEYS == 1 then\nlocal call, key_1, cost = redis.call, KEYS[1], (ARGV[1] or 1) + 0\n${written[0]?.of('alone')}\nend`
+      : '',
+    'local function decide()',
+    'local call, keys, size = redis.call, KEYS, #KEYS',
     isInText ? '' : argumentsOf(uses),
     `local cost = (ARGV[${isInText ? 1 : numbersOf(uses) + 1}] or 1) + 0`,
-    hasAlone ? `if size == 1 then\nlocal key_1 = keys[1]\n${written[0]?.of('alone')}\nend` : '',
-    isTestClock ? testClock : "local time = call('TIME')\nlocal now = time[1] * 1000000 + time[2]",
+    isTestClock ? `local grace_ms, shift_ms\n${testClock}` : SERVER_CLOCK,
     namesIn(code),
     isTestClock ? code : code.replace(/\b(grace|shift)_ms\b/g, '0'),
-    `repeat
-local is_done, problem = pcall(decide)
-if not is_done then
-${problem}
-local text = problem_of_key(problem)
-if not text then
-return failed(problem)
+    'keys[size + 1] = now',
+    'return keys',
+    'end',
+    `while true do
+local is_done, reply = pcall(decide)
+if is_done then
+return reply
 end
-keys[done] = { text }
+${problem}
+local text = problem_of_key(reply)
+if not text then
+return failed(reply)
+end
+KEYS[done] = { text }
 for index = done + 1, done + ${uses.length - 1} do
-keys[index] = 0
+KEYS[index] = 0
 end
 done = done + ${uses.length - 1}
-end
-until done >= size
-keys[size + 1] = now
-return keys`,
-  ]
-    .filter(text => text !== '')
-    .join('\n')
+end`,
+  ])
+}
+
+const SERVER_CLOCK = `if not now then
+local time = call('TIME')
+now = time[1] * 1000000 + time[2]
+end`
+
+function joined(texts: readonly string[]): string {
+  return texts.filter(text => text !== '').join('\n')
 }
 
 /** Writes the sections of one limit: `_N` becomes its place in the sequence, and its numbers are in place of their names. */

@@ -28,7 +28,7 @@ const bounds: readonly Bound[] = [
   { limit: slidingWindowLog({ limit: LIMIT, window: '10s' }), most: () => LIMIT, spanUs: WINDOW_US },
   {
     limit: slidingWindowCounter({ limit: LIMIT, window: '10s' }),
-    most: () => 2 * LIMIT - 1,
+    most: () => 2 * LIMIT,
     spanUs: WINDOW_US,
   },
   {

@@ -13,6 +13,15 @@ const limits: readonly Limit[] = [
   tokenBucket({ capacity: 7, refillPerSecond: 0.7 }),
 ]
 
+/** Limits and how far apart, in milliseconds, the requests of a caller are who just keeps to them: window ÷ limit and one more. */
+const steady: readonly (readonly [Limit, number])[] = [1, 2, 5, 10, 20, 100].flatMap(limit => [
+  [slidingWindowLog({ limit, window: '1m' }), 60_000 / limit + 1] as const,
+  [slidingWindowCounter({ limit, window: '1m' }), 60_000 / limit + 1] as const,
+  [tokenBucket({ capacity: limit, refillPerSecond: limit / 60 }), 60_000 / limit + 1] as const,
+  // The oldest of its sub-windows counts whole, so its window is longer by one of them.
+  [slidingWindowCounter({ limit, window: '1m', buckets: 4 }), 75_000 / limit + 1] as const,
+])
+
 /** How limits behave over time. */
 export const timeLaws: readonly Law[] = [
   ...limits.map(limit => ({
@@ -23,6 +32,20 @@ export const timeLaws: readonly Law[] = [
     name: `a store admits nothing more when the clock steps back, and locks no key: ${limit.id}`,
     run: (bench: LawBench) => stepBack(bench, limit),
   })),
+  {
+    name: 'a store admits everything of a caller who keeps to the limit',
+    async run(bench) {
+      for (const [limit, apartMs] of steady) {
+        bench.clock.advanceUs(1_234_567)
+        for (let request = 1; request <= 3 * limit.limit + 10; request++) {
+          same((await decide(bench, limit)).charged, 0, `${limit.id} of ${limit.limit}, request ${request}`)
+          bench.clock.advanceMs(apartMs)
+        }
+        await bench.store.reset([check(bench, limit)])
+        bench.clock.advanceMs(200_000)
+      }
+    },
+  },
   {
     name: 'a store counts two requests of one microsecond twice',
     async run(bench) {

@@ -103,13 +103,25 @@ const fixedWindowAlgorithm: Algorithm<WindowLimit, FixedState> = {
   isUncharged: (_limit, state) => state.used === 0,
   rows: () => new ObjectRows(empty),
   wire: {
-    code: '6',
-    script: null,
-    span: limit => limit.windowUs,
-    parts: () => 0,
-    mostLeft: () => null,
-    remaining: (_limit, left) => left,
-    resetAfterUs: limit => limit.windowUs,
+    kind: 'fixed',
+    numbers: limit => [limit.limit, limit.windowUs],
+    mostLeft: limit => limit.limit,
+    charged(limit, left, nowUs, out) {
+      out.waitUs = 0
+      out.remaining = left
+      out.resetAfterUs = limit.windowUs - (nowUs % limit.windowUs)
+      out.chargedAtUs = nowUs
+    },
+    decided(limit, [startUs, used], units, nowUs, isCharged, out) {
+      decide(
+        limit,
+        { startUs: Number(startUs), used: Number(used), resetUs: 0 },
+        units,
+        nowUs,
+        isCharged,
+        out,
+      )
+    },
   },
   toJSON() {
     return this.name

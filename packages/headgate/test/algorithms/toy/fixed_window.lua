@@ -1,35 +1,30 @@
--- Fixed window; see fixed-window.ts. A hash: `start` of the last window and units `used` in it.
--- @algorithm 6 make_fixed_window
-local function make_fixed_window()
-  local fixed = {}
+-- Fixed window; see fixed-window.ts.
+-- @kind fixed units span
+--
+-- A hash: `start` of the last window and units `used` in it.
 
-  function fixed.load(key, limit)
-    local fields = redis.pcall('HMGET', key, 'start', 'used')
-    if fields.err then
-      return nil, fields.err
-    end
-    local stored = whole(fields[1]) or 0
-    local start = math.max(stored, now - now % limit.window_us)
-    return { key = key, start = start, used = stored == start and whole(fields[2]) or 0, at = now }
-  end
+-- @prepare
+local window_start_N = now - now % span_N
 
-  function fixed.wait_us(limit, state, cost)
-    if cost > limit.limit then
-      return NEVER
-    end
-    return state.used + cost <= limit.limit and 0 or state.start + limit.window_us - now
-  end
+-- @load
+local fields_N = call('HMGET', key_N, 'start', 'used')
+local stored_N = (fields_N[1] or 0) + 0
+-- A clock that stepped back stays in the last window.
+local odd_N = stored_N > now
+local start_N = stored_N > window_start_N and stored_N or window_start_N
+local used_N = stored_N == start_N and (fields_N[2] or 0) + 0 or 0
+local left_N = units_N - used_N - cost_N
 
-  function fixed.tell(limit, state)
-    return limit.limit - state.used, state.used == 0 and 0 or state.start + limit.window_us - now
-  end
+-- @charge
+call('HSET', key_N, 'start', format('%d', start_N), 'used', format('%d', used_N + cost_N))
+call('PEXPIRE', key_N, format('%d', ceil(span_N / 1000) + grace_ms))
 
-  function fixed.charge(limit, state, cost)
-    state.used = state.used + cost
-    redis.call('HSET', state.key, 'start', text_of(state.start), 'used', text_of(state.used))
-    expire_after(state.key, limit.window_us)
-    return math.max(now, state.start)
-  end
+-- @state start_N, used_N
 
-  return fixed
-end
+-- @refund
+local back = math.min(amount, used_N)
+call('HSET', key_N, 'used', format('%d', used_N - back))
+return back
+
+-- @reset
+call('DEL', key_N)

@@ -10,7 +10,8 @@ import { NOBODY_LISTENS } from '../../../src/check/plan.ts'
 import { Plans } from '../../../src/check/plans.ts'
 import { createLimiter, decisionHeaders, memoryStore } from '../../../src/index.ts'
 import { decodeChecks } from '../../../src/store/redis/decode.ts'
-import { encodeChecks } from '../../../src/store/redis/encode.ts'
+import { type ChecksCall, encodeChecks } from '../../../src/store/redis/encode.ts'
+import { StraightLines } from '../../../src/store/redis/straight-line.ts'
 import { caseTable } from '../../../src/testing/cases/case-table.ts'
 import { manualClock } from '../../../src/testing/manual-clock.ts'
 import { seededRandom } from '../../../src/testing/seeded-random.ts'
@@ -38,7 +39,7 @@ describe('a toy algorithm', () => {
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'headgate-lua-'))
     await cp(join(PACKAGE, 'lua'), join(folder, 'lua'), { recursive: true })
-    await cp(join(import.meta.dirname, 'fixed_window.lua'), join(folder, 'lua/include/fixed_window.lua'))
+    await cp(join(import.meta.dirname, 'fixed_window.lua'), join(folder, 'lua/algorithms/fixed_window.lua'))
     const target = join(folder, 'scripts.gen.ts')
     await promisify(execFile)(process.execPath, [
       join(PACKAGE, 'scripts/build-lua.mjs'),
@@ -60,8 +61,12 @@ describe('a toy algorithm', () => {
   async function askRedis(subject: string, units: number, nowUs: number) {
     const check = { subject, scope: 'global', name: 'toy', limit, cost: units }
     const asked = new Plans(NOBODY_LISTENS).pending({ alternatives: [[check]], shadow: [] })
-    const { keys, args } = encodeChecks([asked], false, state => state.subject, String(nowUs))
-    decodeChecks(await connection.send('EVAL', script, keys.length, ...keys, ...args), [asked])
+    // No straight-line scripts: those are made of what the package has.
+    const lines = new StraightLines(true, null)
+    const [call] = encodeChecks([asked], false, lines, state => state.subject, String(nowUs))
+    const { keys, args } = call as ChecksCall
+    const reply = await connection.send('EVAL', script, keys.length, ...keys, ...args)
+    decodeChecks(reply, call as ChecksCall, { nowUs: () => nowUs, learn() {} }, new Map())
     return asked
   }
 
