@@ -150,6 +150,15 @@ function render() {
       `export const ${name.replace('_c', 'C')}: string = ${literal(partsOf(linesOf(`include/${name}.lua`)))}`,
   )
   const names = scripts.map(({ name }) => `'${name}'`).join(' | ')
+  const texts = [
+    ...scripts.map(({ parts }) => textOf(parts)),
+    ...kinds.flatMap(kind => Object.values(kind.sections).flat()),
+  ]
+  const commands = new Set(
+    [...texts.join('\n').matchAll(/\bcall\('([A-Z]+)'/g)].map(([, command]) => command.toLowerCase()),
+  )
+  // Only with the clock of a test.
+  commands.delete('pexpiretime')
   return `// Built by scripts/build-lua.mjs from lua/. Do not edit: change the Lua and run \`npm run lua\`.
 
 /** One script: its text, and the names it goes by in the script cache and as a Redis Function. */
@@ -174,6 +183,9 @@ export interface Kind {
 }
 
 export const functionLibrary = '${library}'
+
+/** The commands that the scripts use. */
+export const commands: readonly string[] = '${[...commands].sort().join(' ')}'.split(' ')
 
 ${constants.join('\n\n')}
 

@@ -1,7 +1,7 @@
 -- Sliding-window counter; see src/algorithms/sliding-window-counter.ts.
 -- @kind counter units span
 --
--- One number, (previous * 10^7 + current) * 10 + window % 10: 30000000052 is 3 units before and 5 now, in a window whose
+-- One number, (previous * 10^7 + current) * 10 + window % 10: 300000052 is 3 units before and 5 now, in a window whose
 -- number ends in 2. A charge is INCRBY, the cheapest write there is. It expires when its window has been the previous one,
 -- so that one digit of the window's number is enough. What the number cannot say is a text,
 -- `previous:current:window start in ms:reset in ms`: more than 9,999,999 units, and a reset for as long as a charge from
@@ -19,7 +19,7 @@ local current_N, previous_N, overlap_N, reset_N, odd_N, in_place_N = 0, 0, span_
 if value_N then
   -- A number has at most fifteen digits, and a text more. What is not a number raises an error here.
   local number = #value_N < 16 and value_N + 0
-  if number and number % 10 == digit_N and number >= 0 and (is_alone or find(value_N, '^%d+$')) then
+  if number and number % 10 == digit_N and number >= 0 and not odd_ttl and (is_alone or find(value_N, '^%d+$')) then
     current_N, in_place_N = (number - digit_N) / 10, true
     if current_N > 9999999 then
       local both = current_N
@@ -35,8 +35,15 @@ if value_N then
       newest, reset, in_place_N = both % 10000000, 0, true
       before = (both - newest) / 10000000
       local ahead = (tag - digit_N + 1) % 10 - 1
-      -- Any other digit is from before a step of the clock, and too far from now to count.
-      start = (ahead == -1 or ahead == 1) and start + ahead * span_N or -9 * span_N
+      if odd_ttl and odd_ttl > 0 then
+        -- It says by how much the clock stepped back.
+        start = floor((now_ms + odd_ttl) / span_N + 0.5) * span_N - 2 * span_N
+      elseif ahead > 1 then
+        -- From before a step of the clock, and too far from now to count.
+        start = -9 * span_N
+      else
+        start = start + ahead * span_N
+      end
     else
       local _, _, a, b, c, d = find(value_N, '^(%d+):(%d+):(%d+):(%d+)$')
       if not a or #value_N > 60 then
@@ -90,7 +97,7 @@ end
 call('SET', key_N, value, 'PXAT', format('%d', start + 2 * span_N + shift_ms))
 
 -- @charge
-if in_place_N and current_N + cost_N <= 9999999 and reset_N == 0 then
+if in_place_N and current_N + cost_N <= 9999999 and reset_N == 0 and not odd_ttl then
   call('INCRBY', key_N, cost_N == 1 and '10' or format('%d0', cost_N))
 else
   local previous, current, window = previous_N, current_N + cost_N, odd_N and window_N + 1 or window_N
@@ -135,6 +142,10 @@ elseif ttl == -2 and cost_N <= units_N and cost_N <= 9999999 then
   local value, ends = string.format('%d', cost_N * 10 + window % 10), string.format('%d', (window + 2) * span_N)
   call('SET', key_N, value, 'PXAT', ends)
   return { units_N - cost_N, now }
+end
+-- Missing, or of before a step of the clock: a charge puts it right.
+if ttl == -1 or ttl > 2 * span_N then
+  odd_ttl = ttl
 end
 
 -- @refund

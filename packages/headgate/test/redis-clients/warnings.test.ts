@@ -56,6 +56,20 @@ describe.each(LIBRARIES)('inspecting the server, with %s', library => {
     expect(JSON.stringify(warnings)).not.toContain('secret')
   })
 
+  it('inspecting the server names the commands that a user lacks, as they can be pasted', async () => {
+    const user = { username: 'lacking', password: 'secret' }
+    const acl = (...words: string[]) => sendCommand(server.port, 'ACL', 'SETUSER', 'lacking', ...words)
+    await acl('on', '>secret', '~*', '+@all', '-incrby', '-hset')
+    const lacking = singleClient(server.port, { ioredis: user, nodeRedis: user })
+    const [warning, ...others] = await warningsOf(lacking, library)
+    expect(others).toEqual([])
+    expect(warning?.code).toBe('WARN_HEADGATE_COMMANDS_FORBIDDEN')
+    const words = /ACL SETUSER <user> (.*)$/.exec(warning?.message ?? '')?.[1]?.split(' ') ?? []
+    expect(words).toEqual(['+hset', '+incrby'])
+    await acl(...words)
+    expect(await warningsOf(lacking, library)).toEqual([])
+  })
+
   it('inspecting the server warns on the console without a logger', async () => {
     const said = vi.spyOn(console, 'warn').mockImplementation(() => {})
     await sendCommand(server.port, 'CONFIG', 'SET', 'maxmemory-policy', 'allkeys-lru')
@@ -74,7 +88,13 @@ describe('a server known by its INFO text alone', () => {
     const whole: RedisConnection = { evalsha: async () => [], eval: async () => [], ...connection }
     const warn = ({ code }: StoreWarning): void => void codes.push(code)
     const run: RunScript = ({ sha }, keys, args) => whole.evalsha(sha, keys, args)
-    await createInspection({ connection: whole, run, warn, clock: systemClock }).lookOnce()
+    await createInspection({
+      connection: whole,
+      run,
+      prefix: 'ratelimit',
+      warn,
+      clock: systemClock,
+    }).lookOnce()
     return codes
   }
   const info = (version: string) => async () =>

@@ -25,7 +25,7 @@ export function checkBounds(limit: Limit, history: readonly Admission[]): BoundC
   if (isCounter(limit)) {
     return [
       { promise: 'aligned window', worst: mostInAlignedWindow(history, limit.windowUs), bound: limit.limit },
-      { promise: 'any window', worst: mostInAnyWindow(history, limit.windowUs), bound: 2 * limit.limit - 1 },
+      { promise: 'any window', worst: mostInAnyWindow(history, limit.windowUs), bound: 2 * limit.limit },
     ]
   }
   if (!isTokenBucket(limit)) throw new Error(`${limit.algorithm.name} promises nothing about time`)

@@ -101,7 +101,8 @@ async function keepAsking(store: RedisStore, subject: string, running: () => boo
 async function countOnServer(port: number, subject: string): Promise<number> {
   const { scope, name } = checkFor(subject, 1)
   const key = redisKey({ prefix: 'ratelimit', tenant: '', subject, scope, name })
-  return Number(await sendCommand(port, 'HGET', key, 'current'))
+  // The last digit is the window's.
+  return Math.floor(Number(await sendCommand(port, 'GET', key)) / 10)
 }
 
 it.each([

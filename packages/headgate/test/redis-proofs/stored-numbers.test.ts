@@ -50,7 +50,9 @@ const rate = fc.constantFrom(1e-9, 1e-6, 1 / 3600, 1 / 3, 1, 7.7, 1e6, MAX_UNITS
 const limits: fc.Arbitrary<Limit> = fc.oneof(
   fc.record({ limit: units, window }).map(slidingWindowLog),
   fc.record({ limit: units, window }).map(slidingWindowCounter),
-  fc.record({ limit: units, window, buckets: fc.constantFrom(1, 7, 1000) }).map(slidingWindowCounter),
+  fc
+    .record({ limit: units, window, buckets: fc.constantFrom(1, 7, 1000) })
+    .map(options => slidingWindowCounter(options.window === '1ms' ? { ...options, buckets: 1 } : options)),
   fc
     .record({ capacity: units, refillPerSecond: rate })
     .filter(({ capacity, refillPerSecond }) => capacity / refillPerSecond < 4e9)
@@ -80,12 +82,17 @@ async function storedValues(key: string): Promise<{ where: string; text: string;
     return flat.map((text, index) => ({
       where: index % 2 === 0 ? 'member' : 'score',
       text,
-      form: index % 2 === 0 ? /^\d{13}$/ : /^\d{1,16}$/,
+      form: index % 2 === 0 ? /^\d{13}:\d{16}$/ : /^\d{1,16}$/,
     }))
+  }
+  if (type === 'string') {
+    const text = (await connection.send('GET', key)) as string
+    return [{ where: 'number', text, form: /^(\d{1,15}|\d{1,10}:\d{1,10}:\d{1,13}:\d{1,13})$/ }]
   }
   const flat = (await connection.send('HGETALL', key)) as string[]
   const forms: Record<string, RegExp> = {
-    tokens: /^\d{1,10}(\.\d{6})?$/,
+    tokens: /^\d{1,10}\.\d{6}$/,
+    capacity: /^\d{1,10}\/[\d.e+-]{1,24}$/,
     counts: /^\d{1,10}(,\d{1,10})*$/,
   }
   return flat.flatMap((where, index) =>

@@ -204,6 +204,7 @@ export class SimulatedRedis {
       case 'heartbeat':
         return { reply: this.#heartbeat(call.args), records: [] }
       case 'control':
+      case 'permissions':
         return { reply: [], records: [] }
       case 'overrides':
         return { reply: [Math.floor(this.#nowUs / 1_000), '0', 0, 'same'], records: [] }

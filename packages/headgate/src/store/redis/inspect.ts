@@ -1,7 +1,7 @@
 import type { Clock } from '../../time/clock.js'
 import type { RedisConnection } from './connection.js'
 import type { RunScript } from './script-runner.js'
-import { scripts } from './scripts.gen.js'
+import { commands, scripts } from './scripts.gen.js'
 
 /** A set-up problem that will cause trouble later, although the store works. */
 export interface StoreWarning {
@@ -10,6 +10,7 @@ export interface StoreWarning {
 }
 
 export type WarningCode =
+  | 'WARN_HEADGATE_COMMANDS_FORBIDDEN'
   | 'WARN_HEADGATE_EVICTION_POLICY'
   | 'WARN_HEADGATE_REDIS_VERSION'
   | 'WARN_HEADGATE_SCRIPTS_FORBIDDEN'
@@ -18,6 +19,8 @@ export type WarningCode =
 export interface InspectionOptions {
   readonly connection: RedisConnection
   readonly run: RunScript
+  /** Of the keys, on which the user needs its permissions. */
+  readonly prefix: string
   readonly warn: (warning: StoreWarning) => void
   readonly clock: Clock
 }
@@ -36,14 +39,14 @@ export interface Inspection {
 const FLOOR = [6, 2] as const
 const LOOK_EVERY_US = 60_000_000
 
-export function createInspection({ connection, run, warn, clock }: InspectionOptions): Inspection {
+export function createInspection({ connection, run, prefix, warn, clock }: InspectionOptions): Inspection {
   const warned = new Set<WarningCode>()
   let lookedAtUs = 0
   let evictionUnsafe = false
 
   async function look(): Promise<void> {
     lookedAtUs = clock.nowUs()
-    evictionUnsafe = await inspectServer(connection, run, warning => {
+    evictionUnsafe = await inspectServer(connection, run, prefix, warning => {
       if (!warned.has(warning.code)) warn(warning)
       warned.add(warning.code)
     })
@@ -65,24 +68,38 @@ export function createInspection({ connection, run, warn, clock }: InspectionOpt
 async function inspectServer(
   connection: RedisConnection,
   run: RunScript,
+  prefix: string,
   warn: (warning: StoreWarning) => void,
 ): Promise<boolean> {
-  try {
-    // No keys: runs the script and touches nothing.
-    await run(scripts.peek, [], [''])
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
-    if (/^NOPERM|can't run this command|unknown command/.test(reason)) {
-      warn({
-        code: 'WARN_HEADGATE_SCRIPTS_FORBIDDEN',
-        message: `This Redis user may not run scripts, which every decision needs: ${reason}`,
-      })
-    }
-  }
+  await warnOfPermissions(run, prefix, warn)
   const info = await connection.info?.().catch(() => undefined)
   if (typeof info !== 'string') return false
   warnOfVersion(info, warn)
   return warnOfEviction(info, warn)
+}
+
+/** Names the commands that the user lacks, so that they can be pasted. */
+async function warnOfPermissions(
+  run: RunScript,
+  prefix: string,
+  warn: (warning: StoreWarning) => void,
+): Promise<void> {
+  try {
+    const missing = await run(scripts.permissions, [`${prefix}:{permissions}`], [...commands])
+    if (!Array.isArray(missing) || missing.length === 0) return
+    const words = missing.map(command => `+${String(command)}`).join(' ')
+    warn({
+      code: 'WARN_HEADGATE_COMMANDS_FORBIDDEN',
+      message: `This Redis user may not run commands that decisions need. Paste into redis-cli, with its name: ACL SETUSER <user> ${words}`,
+    })
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    if (!/^NOPERM|can't run this command|unknown command/.test(reason)) return
+    warn({
+      code: 'WARN_HEADGATE_SCRIPTS_FORBIDDEN',
+      message: `This Redis user may not run scripts, which every decision needs. Paste into redis-cli, with its name: ACL SETUSER <user> +evalsha +eval (${reason})`,
+    })
+  }
 }
 
 function warnOfVersion(info: string, warn: (warning: StoreWarning) => void): void {

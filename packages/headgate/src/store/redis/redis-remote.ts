@@ -68,7 +68,7 @@ export function createRedisRemote(
   const clockUs = (): string => (testClockUs === null ? '' : String(testClockUs()))
   const keyOf = createKeyWriter(prefix, tenant)
   const connected = async (): Promise<void> => connection.ready?.()
-  const inspection = createInspection({ connection, run, warn: settings.warn, clock })
+  const inspection = createInspection({ connection, run, prefix, warn: settings.warn, clock })
   const firstConnection = connection.onDemand
     ? undefined
     : createFirstConnection({

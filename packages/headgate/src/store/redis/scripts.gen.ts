@@ -21,7 +21,10 @@ export interface Kind {
   readonly deny: string
 }
 
-export const functionLibrary = 'headgate_7c998653'
+export const functionLibrary = 'headgate_d9f5c2f0'
+
+/** The commands that the scripts use. */
+export const commands: readonly string[] = 'del exists get hdel hget hgetall hmget hset incrby lpush lrange ltrim pexpire pttl set time xadd xrange xtrim zadd zcard zcount zrange zrangebyscore zrank zrem zremrangebyscore zrevrangebyscore zscore'.split(' ')
 
 const permits_prepare = `local from_N, to_N = '(' .. format('%d', now), format('%d', now + 2 * span_N)`
 
@@ -210,7 +213,7 @@ const counter_load = `local value_N = call('GET', key_N)
 local current_N, previous_N, overlap_N, reset_N, odd_N, in_place_N = 0, 0, span_N - elapsed_N, 0, false, false
 if value_N then
 local number = #value_N < 16 and value_N + 0
-if number and number % 10 == digit_N and number >= 0 and (is_alone or find(value_N, '^%d+$')) then
+if number and number % 10 == digit_N and number >= 0 and not odd_ttl and (is_alone or find(value_N, '^%d+$')) then
 current_N, in_place_N = (number - digit_N) / 10, true
 if current_N > 9999999 then
 local both = current_N
@@ -225,7 +228,13 @@ local both = (number - tag) / 10
 newest, reset, in_place_N = both % 10000000, 0, true
 before = (both - newest) / 10000000
 local ahead = (tag - digit_N + 1) % 10 - 1
-start = (ahead == -1 or ahead == 1) and start + ahead * span_N or -9 * span_N
+if odd_ttl and odd_ttl > 0 then
+start = floor((now_ms + odd_ttl) / span_N + 0.5) * span_N - 2 * span_N
+elseif ahead > 1 then
+start = -9 * span_N
+else
+start = start + ahead * span_N
+end
 else
 local _, _, a, b, c, d = find(value_N, '^(%d+):(%d+):(%d+):(%d+)$')
 if not a or #value_N > 60 then
@@ -265,7 +274,7 @@ left_N = left_N - quotient
 end
 end`
 
-const counter_charge = `if in_place_N and current_N + cost_N <= 9999999 and reset_N == 0 then
+const counter_charge = `if in_place_N and current_N + cost_N <= 9999999 and reset_N == 0 and not odd_ttl then
 call('INCRBY', key_N, cost_N == 1 and '10' or format('%d0', cost_N))
 else
 local previous, current, window = previous_N, current_N + cost_N, odd_N and window_N + 1 or window_N
@@ -309,6 +318,9 @@ local window = (now_ms - now_ms % span_N) / span_N
 local value, ends = string.format('%d', cost_N * 10 + window % 10), string.format('%d', (window + 2) * span_N)
 call('SET', key_N, value, 'PXAT', ends)
 return { units_N - cost_N, now }
+end
+if ttl == -1 or ttl > 2 * span_N then
+odd_ttl = ttl
 end`
 
 const counter_refund = `if charged_at and (charged_at - charged_at % 1000) / 1000 <= reset_N then
@@ -697,10 +709,10 @@ export const kinds: Readonly<Record<string, Kind>> = {
   },
 }
 
-export const scripts: Readonly<Record<'changes' | 'control' | 'decide' | 'heartbeat' | 'history' | 'overrides' | 'peek' | 'refund' | 'renew' | 'reset' | 'statistics', Script>> = {
+export const scripts: Readonly<Record<'changes' | 'control' | 'decide' | 'heartbeat' | 'history' | 'overrides' | 'peek' | 'permissions' | 'refund' | 'renew' | 'reset' | 'statistics', Script>> = {
   changes: {
     sha: '019a5d7c71c29c22b36da670a0d742f514d1b878',
-    functionName: 'headgate_7c998653_changes',
+    functionName: 'headgate_d9f5c2f0_changes',
     text: `local call, find, format, ceil, floor = redis.call, string.find, string.format, math.ceil, math.floor
 local clock, now, grace_ms, shift_ms = ARGV[1], 0, 0, 0
 if clock == '' then
@@ -735,7 +747,7 @@ return redis.call('LRANGE', KEYS[1], 0, -1)`,
   },
   control: {
     sha: 'c9133a9df9e4d648d46ac18f39214f752201686b',
-    functionName: 'headgate_7c998653_control',
+    functionName: 'headgate_d9f5c2f0_control',
     text: `for i = 1, #ARGV, 2 do
 redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1])
 end
@@ -751,8 +763,8 @@ end
 return reply`,
   },
   decide: {
-    sha: 'd436189daea570ba43209ec3889d8924a792fee0',
-    functionName: 'headgate_7c998653_decide',
+    sha: '33209c8c769532375f5676375e9395fe3c9a8c3a',
+    functionName: 'headgate_d9f5c2f0_decide',
     text: `local call, find, format, ceil, floor = redis.call, string.find, string.format, math.ceil, math.floor
 local clock, now, grace_ms, shift_ms = ARGV[1], 0, 0, 0
 if clock == '' then
@@ -778,7 +790,7 @@ end
 local function text_of(number)
 return format('%d', number)
 end
-local BAD_STATE, is_alone = 'HEADGATE_BAD_STATE the key holds something Headgate did not write', false
+local BAD_STATE, is_alone, odd_ttl = 'HEADGATE_BAD_STATE the key holds something Headgate did not write', false, nil
 local function room_beyond(units, used)
 return math.max(0, math.min(2 * units, 4294967295) - used)
 end
@@ -936,7 +948,7 @@ return reply`,
   },
   heartbeat: {
     sha: 'df30646d4a6c442d2ec5da1fbfad6d9eef43d6a1',
-    functionName: 'headgate_7c998653_heartbeat',
+    functionName: 'headgate_d9f5c2f0_heartbeat',
     text: `local call, find, format, ceil, floor = redis.call, string.find, string.format, math.ceil, math.floor
 local clock, now, grace_ms, shift_ms = ARGV[1], 0, 0, 0
 if clock == '' then
@@ -985,7 +997,7 @@ return { live, string.format('%.0f', now), before or '', live + missed, redis.ca
   },
   history: {
     sha: 'd2f3a93d444e77efa91ef15c9fd6c09f2261531e',
-    functionName: 'headgate_7c998653_history',
+    functionName: 'headgate_d9f5c2f0_history',
     text: `if ARGV[1] == '' then
 return redis.call('HGETALL', KEYS[1])
 end
@@ -1000,7 +1012,7 @@ return {}`,
   },
   overrides: {
     sha: 'e122a0861cb1d342b848e6f8f30bdc53d6e03c5b',
-    functionName: 'headgate_7c998653_overrides',
+    functionName: 'headgate_d9f5c2f0_overrides',
     text: `local call, find, format, ceil, floor = redis.call, string.find, string.format, math.ceil, math.floor
 local clock, now, grace_ms, shift_ms = ARGV[1], 0, 0, 0
 if clock == '' then
@@ -1102,8 +1114,8 @@ for i = 1, #kept do reply[#reply + 1] = kept[i] end
 return reply`,
   },
   peek: {
-    sha: '6d0f2de02bb0712cd91a0d99238e0ec2bd84b687',
-    functionName: 'headgate_7c998653_peek',
+    sha: '53f49861f1ad00f70ff9ce164ea0286579e7986a',
+    functionName: 'headgate_d9f5c2f0_peek',
     text: `local call, find, format, ceil, floor = redis.call, string.find, string.format, math.ceil, math.floor
 local clock, now, grace_ms, shift_ms = ARGV[1], 0, 0, 0
 if clock == '' then
@@ -1129,7 +1141,7 @@ end
 local function text_of(number)
 return format('%d', number)
 end
-local BAD_STATE, is_alone = 'HEADGATE_BAD_STATE the key holds something Headgate did not write', false
+local BAD_STATE, is_alone, odd_ttl = 'HEADGATE_BAD_STATE the key holds something Headgate did not write', false, nil
 local function room_beyond(units, used)
 return math.max(0, math.min(2 * units, 4294967295) - used)
 end
@@ -1195,9 +1207,22 @@ end
 reply[#reply + 1] = now
 return reply`,
   },
+  permissions: {
+    sha: 'ae786488a22d395a507a639b64c6105829530724',
+    functionName: 'headgate_d9f5c2f0_permissions',
+    text: `local missing = {}
+if redis.acl_check_cmd then
+for _, command in ipairs(ARGV) do
+if not redis.acl_check_cmd(command, KEYS[1], '0') then
+missing[#missing + 1] = command
+end
+end
+end
+return missing`,
+  },
   refund: {
-    sha: '495100ba612b41a5a4e9f93101c1cd2b21fb12d5',
-    functionName: 'headgate_7c998653_refund',
+    sha: '10b5d9797563af309780a008c1f60e121a1adc21',
+    functionName: 'headgate_d9f5c2f0_refund',
     text: `local call, find, format, ceil, floor = redis.call, string.find, string.format, math.ceil, math.floor
 local clock, now, grace_ms, shift_ms = ARGV[1], 0, 0, 0
 if clock == '' then
@@ -1223,7 +1248,7 @@ end
 local function text_of(number)
 return format('%d', number)
 end
-local BAD_STATE, is_alone = 'HEADGATE_BAD_STATE the key holds something Headgate did not write', false
+local BAD_STATE, is_alone, odd_ttl = 'HEADGATE_BAD_STATE the key holds something Headgate did not write', false, nil
 local function room_beyond(units, used)
 return math.max(0, math.min(2 * units, 4294967295) - used)
 end
@@ -1331,8 +1356,8 @@ end
 return reply`,
   },
   renew: {
-    sha: '7fe841024091e547156e055f6d0a95fa10fd7216',
-    functionName: 'headgate_7c998653_renew',
+    sha: '196df336ef1c8020ccd83037efd0fd809e0a6efe',
+    functionName: 'headgate_d9f5c2f0_renew',
     text: `local call, find, format, ceil, floor = redis.call, string.find, string.format, math.ceil, math.floor
 local clock, now, grace_ms, shift_ms = ARGV[1], 0, 0, 0
 if clock == '' then
@@ -1358,7 +1383,7 @@ end
 local function text_of(number)
 return format('%d', number)
 end
-local BAD_STATE, is_alone = 'HEADGATE_BAD_STATE the key holds something Headgate did not write', false
+local BAD_STATE, is_alone, odd_ttl = 'HEADGATE_BAD_STATE the key holds something Headgate did not write', false, nil
 local function room_beyond(units, used)
 return math.max(0, math.min(2 * units, 4294967295) - used)
 end
@@ -1398,8 +1423,8 @@ end
 return reply`,
   },
   reset: {
-    sha: '182c524871ccea3953a8db3b9d1087b4ef6a7495',
-    functionName: 'headgate_7c998653_reset',
+    sha: '8a99ecac52332b95abea37195ea1a8d906f321f8',
+    functionName: 'headgate_d9f5c2f0_reset',
     text: `local call, find, format, ceil, floor = redis.call, string.find, string.format, math.ceil, math.floor
 local clock, now, grace_ms, shift_ms = ARGV[1], 0, 0, 0
 if clock == '' then
@@ -1425,7 +1450,7 @@ end
 local function text_of(number)
 return format('%d', number)
 end
-local BAD_STATE, is_alone = 'HEADGATE_BAD_STATE the key holds something Headgate did not write', false
+local BAD_STATE, is_alone, odd_ttl = 'HEADGATE_BAD_STATE the key holds something Headgate did not write', false, nil
 local function room_beyond(units, used)
 return math.max(0, math.min(2 * units, 4294967295) - used)
 end
@@ -1496,7 +1521,7 @@ return forgotten`,
   },
   statistics: {
     sha: 'af68efb1ea7ae8fe3bf3d7b1c66d9c5b5b18a8cc',
-    functionName: 'headgate_7c998653_statistics',
+    functionName: 'headgate_d9f5c2f0_statistics',
     text: `local call, find, format, ceil, floor = redis.call, string.find, string.format, math.ceil, math.floor
 local clock, now, grace_ms, shift_ms = ARGV[1], 0, 0, 0
 if clock == '' then

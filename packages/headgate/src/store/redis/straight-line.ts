@@ -136,7 +136,7 @@ end`
   // Everything is local to one function: a variable of its surroundings costs as much as thirty steps of arithmetic. When a key
   // cannot be read, it goes on behind it.
   return joined([
-    'local done, now = 0, nil',
+    `local done, now${hasAlone ? ', odd_ttl' : ''} = 0, nil`,
     isTestClock ? 'local clock = table.remove(ARGV)' : '',
     hasAlone
       ? `if #KEYS == 1 then\nlocal call, key_1, cost = redis.call, KEYS[1], (ARGV[1] or 1) + 0\n${written[0]?.of('alone')}\nend`
@@ -147,7 +147,7 @@ end`
     `local cost = (ARGV[${isInText ? 1 : numbersOf(uses) + 1}] or 1) + 0`,
     isTestClock ? `local grace_ms, shift_ms\n${testClock}` : SERVER_CLOCK,
     namesIn(code),
-    isTestClock ? code : code.replace(/\b(grace|shift)_ms\b/g, '0'),
+    withoutSwitches(code, isTestClock, hasAlone),
     'keys[size + 1] = now',
     'return keys',
     'end',
@@ -168,6 +168,12 @@ end
 done = done + ${uses.length - 1}
 end`,
   ])
+}
+
+/** What a script without the clock of a test, or without `@alone`, need not look at. */
+function withoutSwitches(code: string, isTestClock: boolean, hasAlone: boolean): string {
+  const timed = isTestClock ? code : code.replace(/\b(grace|shift)_ms\b/g, '0')
+  return hasAlone ? timed : timed.replaceAll(' and not odd_ttl', '').replaceAll('odd_ttl and odd_ttl > 0', 'false')
 }
 
 const SERVER_CLOCK = `if not now then
