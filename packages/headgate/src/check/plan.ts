@@ -15,7 +15,7 @@ export class NamedLimit {
   /** Tells it apart from all others. */
   readonly number: number
   /** Whether a request is one unit whatever it costs. */
-  private readonly countsRequests: boolean
+  readonly countsRequests: boolean
 
   constructor(
     readonly name: string,

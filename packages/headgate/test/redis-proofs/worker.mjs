@@ -2,7 +2,6 @@
 // text, so that parent and worker cannot disagree about them.
 import { Cluster, Redis } from 'ioredis'
 import { createClient, createCluster } from 'redis'
-import { askStore } from '../../dist/store/ask-store.js'
 
 // The test proves counts, not speed: a busy machine must not cause an unknown outcome.
 const DEADLINE_MS = 20_000
@@ -109,11 +108,10 @@ async function lease({ ask: decide, store }, { checks, inFlight, durationMs }) {
 
 const JOBS = { saturate, spend, lease }
 
-/** Finds the algorithms of the limits in a job, unless the library is the previous version, which goes by their names. */
+/** Finds the algorithms of the limits in a job, those of the previous version for a library that is one. */
 async function read(text) {
-  const job = JSON.parse(text)
-  if (job.library !== undefined) return job
-  const { allAlgorithms } = await import('../../dist/algorithms/all-algorithms.js')
+  const { library } = JSON.parse(text)
+  const { allAlgorithms } = await import(library ?? '../../dist/algorithms/all-algorithms.js')
   const isLimit = value => typeof value === 'object' && value !== null && 'algorithm' in value
   return JSON.parse(text, (_, value) =>
     isLimit(value) ? { ...value, algorithm: allAlgorithms.get(value.algorithm) } : value,
@@ -123,6 +121,7 @@ async function read(text) {
 /** Connects, and returns the work to do once all workers are connected. */
 async function prepare(job) {
   const { redisStore } = await import(job.library ?? '../../dist/redis.js')
+  const { askStore } = await import(job.library ?? '../../dist/store/ask-store.js')
   const given = connect(job)
   given.on('error', () => {})
   const calls = []
@@ -133,9 +132,7 @@ async function prepare(job) {
   const cached = { denyCache: job.job === 'lease', processes: job.processes ?? 1 }
   const store = redisStore(client, { deadlineMs: DEADLINE_MS, onStoreFailure: 'throw', onWarning, ...cached })
   await store.ready()
-  // The previous version was asked in plain data.
-  const ask =
-    job.library === undefined ? question => askStore(store, question) : question => store.decide(question)
+  const ask = question => askStore(store, question)
   return async () => ({ ...(await JOBS[job.job]({ ask, store }, job)), calls, warnings })
 }
 

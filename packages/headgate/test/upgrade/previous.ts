@@ -6,17 +6,20 @@ import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import { allAlgorithms } from '../../src/algorithms/all-algorithms.ts'
 import type { Check } from '../../src/check/check.ts'
+import type { askStore } from '../../src/store/ask-store.ts'
 import type { StoredEntry } from '../../src/store/control-store.ts'
+import type { redisStore } from '../../src/store/redis/redis-store.ts'
 
 const FIXTURES = new URL('../fixtures/previous/', import.meta.url)
 
-/** A key as Redis held it: the fields of a hash, or the members and scores of a sorted set. */
+/** A key as Redis held it: the fields of a hash, the members and scores of a sorted set, or a text. */
 export interface StoredKey {
   readonly key: string
-  readonly type: 'hash' | 'zset'
-  readonly value: Readonly<Record<string, string>> | readonly string[]
+  readonly type: 'hash' | 'zset' | 'string'
+  readonly value: Readonly<Record<string, string>> | readonly string[] | string
   /** −1 for a key that does not expire. */
   readonly ttlMs: number
+  readonly expiresAtMs: number
 }
 
 export interface StoredState {
@@ -62,9 +65,17 @@ export const previouslyStored = JSON.parse(
       : value,
 ) as Stored
 
-/** A check for the previous version, whose limits have only the name of their algorithm. */
-export function asPrevious(check: Check): Check {
-  return JSON.parse(JSON.stringify(check)) as Check
+/** What the previous version's module has: its store, and its own algorithms to ask it with. */
+export interface PreviousModule {
+  readonly redisStore: typeof redisStore
+  readonly askStore: typeof askStore
+  readonly allAlgorithms: typeof allAlgorithms
+}
+
+/** A check whose limit has the previous version's algorithm. */
+export function asPrevious(check: Check, previous: PreviousModule): Check {
+  const algorithm = previous.allAlgorithms.get(check.limit.algorithm.name) ?? check.limit.algorithm
+  return { ...check, limit: { ...check.limit, algorithm } }
 }
 
 /** Unpacks the previous version's Redis store to a module; call `remove` when nobody will load it any more. */

@@ -1,7 +1,7 @@
 import type { Limit } from '../../algorithms/algorithm.js'
 import type { Check, Refund, Renewal } from '../../check/check.js'
 import type { PendingCheck } from '../../check/pending-check.js'
-import { countsRequests, type NamedLimit } from '../../check/plan.js'
+import type { NamedLimit } from '../../check/plan.js'
 import type { KeyedState } from '../../subject/key.js'
 import { type Script, scripts } from './scripts.gen.js'
 import type { StraightLine, StraightLines } from './straight-line.js'
@@ -88,7 +88,7 @@ function costOf(check: PendingCheck): number | null {
   let cost: number | null = null
   for (let index = 0; index < limits.length; index++) {
     const units = check.unitsOf(index)
-    if (countsRequests((limits[index] as NamedLimit).limit)) {
+    if ((limits[index] as NamedLimit).countsRequests) {
       if (units !== 1) return null
     } else {
       if (units === 0 || (cost !== null && cost !== units)) return null

@@ -4,7 +4,7 @@
  * numbers of a plan in its text, a script costs Redis a seventh less with one limit and a quarter less with four; a server
  * never forgets a text, so that only so many are made, and other plans send their numbers as arguments.
  */
-import { countsRequests, type NamedLimit, type Plan } from '../../check/plan.js'
+import type { NamedLimit, Plan } from '../../check/plan.js'
 import { type Kind, kinds, problem, type Script, testClock } from './scripts.gen.js'
 
 /** Beyond this many limits a plan is asked by decide.lua. */
@@ -95,13 +95,13 @@ interface Use {
   readonly hasAlone: boolean
 }
 
-function useOf({ limit }: NamedLimit): Use {
+function useOf({ limit, countsRequests }: NamedLimit): Use {
   const { kind, numbers, alone } = limit.algorithm.wire
   return {
     name: kind,
     kind: kinds[kind] as Kind,
     numbers: numbers(limit),
-    isCost: !countsRequests(limit),
+    isCost: !countsRequests,
     hasAlone: alone?.isPossible(limit) === true,
   }
 }
@@ -173,7 +173,9 @@ end`,
 /** What a script without the clock of a test, or without `@alone`, need not look at. */
 function withoutSwitches(code: string, isTestClock: boolean, hasAlone: boolean): string {
   const timed = isTestClock ? code : code.replace(/\b(grace|shift)_ms\b/g, '0')
-  return hasAlone ? timed : timed.replaceAll(' and not odd_ttl', '').replaceAll('odd_ttl and odd_ttl > 0', 'false')
+  return hasAlone
+    ? timed
+    : timed.replaceAll(' and not odd_ttl', '').replaceAll('odd_ttl and odd_ttl > 0', 'false')
 }
 
 const SERVER_CLOCK = `if not now then
