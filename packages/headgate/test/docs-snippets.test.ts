@@ -51,6 +51,11 @@ const TAKEN_FOR_GRANTED: Readonly<Record<string, string>> = {
   withRateLimit: `import { withRateLimit } from 'headgate/next'`,
   limitAction: `import { limitAction } from 'headgate/next'`,
   PeriodicExportingMetricReader: `import { PeriodicExportingMetricReader } from '@opentelemetry/sdk-metrics'`,
+  betterAuth: `import { betterAuth } from 'better-auth'`,
+  betterAuthStorage: `import { betterAuthStorage } from 'headgate/better-auth'`,
+  limitTools: `import { limitTools } from 'headgate/mcp'`,
+  server: `declare const server: import('@modelcontextprotocol/sdk/server/mcp.js').McpServer`,
+  transport: `declare const transport: import('@modelcontextprotocol/sdk/server/streamableHttp.js').StreamableHTTPServerTransport`,
   exporter: `declare const exporter: import('@opentelemetry/sdk-metrics').PushMetricExporter`,
   statistics: `declare const statistics: import('headgate/metrics').Statistics`,
   runAndCountTokens: `declare function runAndCountTokens(): Promise<number>`,
@@ -191,7 +196,7 @@ function examples(): Snippet[] {
             line: text.slice(0, index).split('\n').length,
             // A decorator is for something, and a procedure is of something.
             code: [
-              adapter !== '' && uses(code, 'rateLimit')
+              adapter !== '' && code.includes('rateLimit(')
                 ? `import { rateLimit } from 'headgate/${adapter}'`
                 : '',
               uses(code, 't') ? 'const t = initTRPC.context<{ userId: string }>().create()' : '',

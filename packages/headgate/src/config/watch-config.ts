@@ -39,7 +39,7 @@ const SETTLE_MS = 100
  * `onError` once and the last good configuration stays. Does not keep the process alive.
  *
  * @example
- * await watchConfig('headgate.yaml', { onConfig: config => limiter.reloadInBackground(config), onError: console.error })
+ * await watchConfig('headgate.yaml', { onConfig: config => limiter.reload(config), onError: console.error })
  */
 export async function watchConfig(file: string, options: WatchOptions): Promise<WatchedConfig> {
   const { watch } = await import('node:fs')
