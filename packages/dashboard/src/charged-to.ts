@@ -10,26 +10,5 @@ export function chargedTo({
   readonly tier: string | null
 }): string {
   if (policy !== null && policy !== OF_TIERS) return policy
-  return tier === null ? '' : tierNamed(tier)
-}
-
-function tierNamed(tier: string): string {
-  return `${OF_TIERS} ${tier}`
-}
-
-/** Returns the names of the policies and tiers in rows by policy and by tier. */
-export function namesOf(
-  policies: readonly { readonly name: string | null }[],
-  tiers: readonly { readonly name: string | null }[],
-): readonly string[] {
-  return [
-    ...policies.flatMap(({ name }) => (name === null || name === OF_TIERS ? [] : name)),
-    ...tiers.flatMap(({ name }) => (name === null ? [] : tierNamed(name))),
-  ]
-}
-
-/** Turns the words of `chargedTo` back into a query for the server. */
-export function askedBy(words: string): { readonly policy: string } | { readonly tier: string } {
-  const text = words.trim()
-  return text.startsWith(`${OF_TIERS} `) ? { tier: text.slice(OF_TIERS.length + 1).trim() } : { policy: text }
+  return tier === null ? '' : `${OF_TIERS} ${tier}`
 }
