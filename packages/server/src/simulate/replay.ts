@@ -14,6 +14,7 @@ import {
 import type { Enforcement } from 'headgate/internal'
 import { DeniedCallers } from './denied-callers.js'
 import type { LoggedRequest } from './logged-request.js'
+import { Peaks, type SuggestedLimit } from './peaks.js'
 import { Timeline } from './timeline.js'
 
 /**
@@ -45,6 +46,9 @@ export interface ReplayResult {
   readonly fromMs: number
   readonly toMs: number
   readonly trials: readonly Trial[]
+  /** How many callers there were, and limits a minute that few of them would have met. */
+  readonly callers: number
+  readonly suggested: readonly SuggestedLimit[]
   /** Requests that only the second file would have denied, and only the first; null for one file. */
   readonly differences: { readonly onlyFirst: number; readonly onlySecond: number } | null
 }
@@ -102,6 +106,7 @@ class RunningTrial implements Trial {
 /** Plays requests one by one; `outcome` may be read at any time. */
 export class Replay {
   private readonly clock = new LogClock()
+  private readonly peaks = new Peaks()
   private readonly trials: readonly RunningTrial[]
   private requests = 0
   private unread = 0
@@ -135,6 +140,7 @@ export class Replay {
       return this.passOver()
     }
     this.requests++
+    this.peaks.add(request.subjects[0] ?? 'nobody', atMs)
     const denials = this.trials.map((trial, index) =>
       trial.count(request, atMs, decisions[index] as Decision),
     )
@@ -146,7 +152,10 @@ export class Replay {
   outcome(): ReplayResult {
     const { requests, unread, outOfOrder, fromMs, trials, onlyFirst, onlySecond } = this
     const differences = trials.length === 2 ? { onlyFirst, onlySecond } : null
-    return { requests, unread, outOfOrder, fromMs, toMs: this.clock.atMs, trials, differences }
+    const { size: callers } = this.peaks
+    const suggested = this.peaks.suggest()
+    const toMs = this.clock.atMs
+    return { requests, unread, outOfOrder, fromMs, toMs, trials, callers, suggested, differences }
   }
 
   async close(): Promise<void> {

@@ -4,13 +4,15 @@ import { subjectName } from './report-words.js'
 
 /** Returns the outcome of a replay for scripts. */
 export function jsonReport(outcome: ReplayResult, { top }: ReportOptions): object {
-  const { requests, unread, outOfOrder, fromMs, toMs, trials, differences } = outcome
+  const { requests, unread, outOfOrder, fromMs, toMs, trials, callers, suggested, differences } = outcome
   return {
     requests,
     unread,
     outOfOrder,
     from: requests === 0 ? null : new Date(fromMs).toISOString(),
     to: requests === 0 ? null : new Date(toMs).toISOString(),
+    callers,
+    suggested,
     files: trials.map(({ name, denied, deniedInShadow, byLimit, timeline, deniedCallers }) => ({
       file: name,
       denied,

@@ -26,8 +26,18 @@ export function textReport(outcome: ReplayResult, options: ReportOptions): strin
     `${number(requests)} requests in ${duration(toMs - fromMs)}, from ${instant(fromMs)} to ${instant(toMs)} UTC`,
     ...trials.flatMap(trial => ['', ...trialLines(trial, requests, options)]),
     ...compared,
+    ...suggestion(outcome),
     ...remarks(outcome).map(remark => `(${remark})`),
   ].join('\n')
+}
+
+function suggestion({ callers, suggested }: ReplayResult): readonly string[] {
+  if (suggested.length === 0) return []
+  const limits = suggested.map(
+    ({ share, limitPerMinute }) =>
+      `  ${number(limitPerMinute)} a minute would have denied at most ${share * 100} % of them`,
+  )
+  return ['', `a limit for each of the ${number(callers)} callers, counted over any minute:`, ...limits]
 }
 
 function trialLines(trial: Trial, requests: number, { top }: ReportOptions): readonly string[] {
