@@ -79,7 +79,8 @@ for question = 0, #KEYS - 1, limits do
     end
     from = to + 1
   end
-  for index = from, limits do
+  -- Nothing is charged for a question that could not be answered.
+  for index = type(charged) == 'table' and limits + 1 or from, limits do
     -- A shadow limit that cannot be read would not have denied anybody, and must not fail the request either.
     local is_done, fits, told = pcall(charge_all, question, index, index)
     local text = not is_done and problem_of_key(fits)

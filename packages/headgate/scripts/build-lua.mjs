@@ -5,7 +5,7 @@
  *   @functions             the functions of all algorithms,
  *   @kinds [<section>] … @end   what lies between once for each algorithm (that has the section), with KIND, NUMBERS, STATE and
  *                          the sections of that algorithm, and KINDS after it as a table of them by name.
- * Comments and indentation go. Straight-line scripts are put together from the same sections at run time (scripts.ts).
+ * Comments and indentation go. Straight-line scripts are put together from the same sections at run time (straight-line.ts).
  * `--check` only says whether the file is up to date; `--from=<folder>/ --to=<file>` builds another folder.
  */
 import { createHash } from 'node:crypto'
@@ -29,6 +29,9 @@ const SECTIONS = [
   'reset',
 ]
 
+/** As many as the arguments of decide.lua have room for. */
+const MOST_NUMBERS = 3
+
 const sha1 = text => createHash('sha1').update(text).digest('hex')
 const linesOf = path => readFileSync(new URL(path, luaDir), 'utf8').split('\n')
 const luaFiles = folder =>
@@ -50,11 +53,14 @@ function readKind(file) {
     else if (name !== undefined && line.startsWith('--')) {
       if (!SECTIONS.includes(name)) throw new Error(`${file}: no section is called ${name}`)
       section = kind.sections[name] = []
-    } else if (name !== undefined) section.push(...kind.sections[name])
-    else if (isCode(line)) section.push(line.trim())
+    } else if (name !== undefined) {
+      if (kind.sections[name] === undefined) throw new Error(`${file}: @${name} must stand before it is used`)
+      section.push(...kind.sections[name])
+    } else if (isCode(line)) section.push(line.trim())
   }
-  if (kind.name === undefined || kind.state === undefined)
-    throw new Error(`${file}: @kind or @state is missing`)
+  if (kind.numbers?.length > MOST_NUMBERS)
+    throw new Error(`${file}: @kind names more than ${MOST_NUMBERS} numbers`)
+  if (kind.name === undefined || !kind.state) throw new Error(`${file}: @kind or @state is missing`)
   return kind
 }
 
@@ -92,6 +98,7 @@ function expand(lines, kind) {
   const parts = []
   for (const line of lines) {
     const [name] = directiveOf(line)
+    if (name !== undefined && !SECTIONS.includes(name)) throw new Error(`no section is called ${name}`)
     if (name !== undefined) addSection(parts, kind, name)
     else if (isCode(line)) {
       parts.push(

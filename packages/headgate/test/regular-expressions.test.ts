@@ -19,6 +19,7 @@ const PACKAGES = ['headgate', 'server'] as const
 /** Sources that build one from our own text, never from a client's. */
 const FROM_OUR_OWN_WORDS = [
   'headgate/config/file/path-pattern.ts',
+  'headgate/store/redis/straight-line.ts',
   'headgate/subject/percent-decoding.ts',
   'server/observe/redis-stats.ts',
   'server/redis/examine.ts',

@@ -96,7 +96,11 @@ local left = math.min(amount, used_N)
 local back = left
 while left > 0 do
   local first = call('ZRANGEBYSCORE', key_N, from_N, to_N, 'LIMIT', '0', '1')
-  left = left - give_back(key_N, taken_of(first[1]), left)
+  local given = give_back(key_N, taken_of(first[1]) or error(BAD_STATE, 0), left)
+  if given == 0 then
+    error(BAD_STATE, 0)
+  end
+  left = left - given
 end
 return back
 

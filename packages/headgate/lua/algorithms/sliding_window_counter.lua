@@ -19,7 +19,7 @@ local current_N, previous_N, overlap_N, reset_N, odd_N, in_place_N = 0, 0, span_
 if value_N then
   -- A number has at most fifteen digits, and a text more. What is not a number raises an error here.
   local number = #value_N < 16 and value_N + 0
-  if number and number % 10 == digit_N and number >= 0 and not odd_ttl and (is_alone or find(value_N, '^%d+$')) then
+  if number and number % 10 == digit_N and number >= 0 and not odd_ttl and (is_only_limit or is_number(value_N)) then
     current_N, in_place_N = (number - digit_N) / 10, true
     if current_N > 9999999 then
       local both = current_N
@@ -29,7 +29,7 @@ if value_N then
   else
     -- Read as a text: the start of its window says whether it is this one, the one before, or one after a step of the clock.
     local start, before, newest, reset = window_N * span_N, nil, nil, nil
-    if number and find(value_N, '^%d+$') then
+    if number and is_number(value_N) then
       local tag = number % 10
       local both = (number - tag) / 10
       newest, reset, in_place_N = both % 10000000, 0, true
@@ -109,6 +109,12 @@ end
 -- @deny
 if value_N and not find(value_N, '^[%d:]+$') then
   error(BAD_STATE, 0)
+end
+
+-- @functions
+-- Whether INCRBY takes it. With one limit INCRBY may find that out, because nothing was charged before.
+local function is_number(text)
+  return find(text, '^%d+$') and not find(text, '^0.')
 end
 
 -- @alone

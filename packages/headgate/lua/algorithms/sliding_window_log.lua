@@ -76,7 +76,7 @@ end
 -- The running total and the time of an entry.
 local function read_entry(member)
   if #member ~= 30 or string.byte(member, 14) ~= 58 then
-    error('HEADGATE_BAD_STATE the key holds something Headgate did not write', 0)
+    error(BAD_STATE, 0)
   end
   return string.sub(member, 1, 13) + 0, string.sub(member, 15) + 0
 end

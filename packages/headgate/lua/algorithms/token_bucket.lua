@@ -76,6 +76,10 @@ end
 -- Least whole number of microseconds in which `micro` micro-tokens are refilled.
 local function refill_us(micro, rate)
   local elapsed = ceil(micro / rate)
+  -- No whole number is exact any more, and one more would not make a difference.
+  if not (elapsed < 4503599627370496) then
+    return elapsed
+  end
   while floor(elapsed * rate) < micro do
     elapsed = elapsed + 1
   end

@@ -26,7 +26,9 @@ const anyLimit: fc.Arbitrary<Limit> = fc.oneof(
   fc.tuple(units, windowMs).map(([limit, ms]) => slidingWindowCounter({ limit, window: `${ms}ms` })),
   fc
     .tuple(units, windowMs, fc.integer({ min: 1, max: 20 }))
-    .map(([limit, ms, buckets]) => slidingWindowCounter({ limit, window: `${ms}ms`, buckets })),
+    .map(([limit, ms, buckets]) =>
+      slidingWindowCounter({ limit, window: `${ms}ms`, buckets: Math.min(ms, buckets) }),
+    ),
   fc
     .tuple(units, fc.double({ min: 0.001, max: 1e9, noNaN: true }))
     .map(([capacity, fillSeconds]) =>

@@ -118,8 +118,12 @@ describe('overrides', () => {
     limiter.explain({ subject: 'user:nobody' })
     limiter.explain({ subject: 'user:1999' })
     expect(parsed.mock.calls.length).toBeLessThanOrEqual(1)
+    // With the burst, the hour and the day of the tier.
     expect(limiter.explain({ subject: 'user:1999' }).levels[0]?.limits).toEqual([
-      'sliding-window-log 5 in 1m',
+      'sliding-window-log 10 in 1m',
+      'token-bucket 10, refilled by 0.083333 a second',
+      'sliding-window-counter 100 in 1h',
+      'sliding-window-counter 1000 in 1d',
     ])
     expect(limiter.overrides.list()).toHaveLength(2_001)
   })

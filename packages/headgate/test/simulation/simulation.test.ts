@@ -40,6 +40,7 @@ const ONE_EACH: SimulationOptions = { shape: ONE_CALL_EACH }
 const REGRESSIONS: readonly (readonly [number, Mode, SimulationOptions, string])[] = [
   [19, 'safety', ONE_EACH, 'a store that comes and goes gave a process its share anew each time'],
   [60, 'safety', ONE_EACH, 'a closed store went on looking for Redis'],
+  [74, 'safety', {}, 'a late reply changed a decision that had been given without it'],
   [1011, 'safety', {}, 'a process that was alone, and is not any more, had part of its share twice'],
 ]
 

@@ -6,9 +6,5 @@ import type { World } from '../../src/store/remote/remote-store.ts'
 /** Creates a simulated process's store from its connection. */
 export type Wiring = (world: World, connection: RedisConnection, options: RedisStoreOptions) => RedisStore
 
-/**
- * The store as users get it. Wrappers between limiter and Redis are simulated by adding them here. Scripts that are made at run
- * time decide as decide.lua does (test/equivalence); the simulated Redis knows only that one.
- */
-export const wireStore: Wiring = (world, connection, options) =>
-  redisStoreIn({ ...world, sha1: null }, connection, options)
+/** The store as users get it. Wrappers between limiter and Redis are simulated by adding them here. */
+export const wireStore: Wiring = (world, connection, options) => redisStoreIn(world, connection, options)

@@ -56,8 +56,8 @@ export function unknownVariables(environment: Environment, command: Command): st
  */
 function isServiceLink(name: string, value = ''): boolean {
   return (
-    /_SERVICE_(?:HOST|PORT)(?:_\w+)?$/.test(name) ||
-    /_PORT_\d+_(?:TCP|UDP|SCTP)(?:_\w+)?$/.test(name) ||
+    /_SERVICE_(?:HOST|PORT)(?:_|$)/.test(name) ||
+    /_PORT_\d{1,5}_(?:TCP|UDP|SCTP)(?:_|$)/.test(name) ||
     (name.endsWith('_PORT') && /^(?:tcp|udp|sctp):\/\//.test(value))
   )
 }

@@ -28,23 +28,29 @@ export function decodeChecks(
   errors: CheckErrors,
 ): void {
   if (line?.hasAlone && checks.length === 1 && !Array.isArray(reply)) {
-    decodeAlone(reply, checks[0] as PendingCheck, clock)
+    decodeAlone(reply, undecided(checks[0] as PendingCheck), clock)
     return
   }
   const reader = new ReplyReader(reply)
   // Everything is worked out as of the time that the script read, which comes last.
   const nowUs = reader.lastInteger(0)
   clock.learn(nowUs)
-  for (const check of checks) {
+  for (const asked of checks) {
+    const check = undecided(asked)
     const error =
       line !== null
         ? decodeStraight(reader, check, nowUs)
         : check.isPeek
           ? decodePeek(reader, check, nowUs)
           : decodeQuestion(reader, check, nowUs)
-    if (error !== null) errors.set(check, error)
+    if (error !== null) errors.set(asked, error)
   }
   reader.end()
+}
+
+/** A check that was given up while it waited has its decision: the reply to it is read into a copy of the question. */
+function undecided(check: PendingCheck): PendingCheck {
+  return check.isSettled ? check.again() : check
 }
 
 /** A lone check that was charged is one integer. */
@@ -88,7 +94,7 @@ function decodeQuestion(reader: ReplyReader, check: PendingCheck, nowUs: number)
   for (let index = 0; index < plan.limits.length; index++) {
     const value = reader.next()
     if (index < looked) decodeLimit(value, check, index, nowUs)
-    else if (index >= plan.shadowFrom) decodeShadow(value, check, index, nowUs)
+    else if (failure === null && index >= plan.shadowFrom) decodeShadow(value, check, index, nowUs)
   }
   if (failure !== null) return keyError(failure)
   if (charged >= 0) rejectDenials(check, plan.start(charged), looked)

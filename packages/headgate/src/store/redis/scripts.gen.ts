@@ -21,7 +21,7 @@ export interface Kind {
   readonly deny: string
 }
 
-export const functionLibrary = 'headgate_d9f5c2f0'
+export const functionLibrary = 'headgate_ca1b7780'
 
 /** The commands that the scripts use. */
 export const commands: readonly string[] = 'del exists get hdel hget hgetall hmget hset incrby lpush lrange ltrim pexpire pttl set time xadd xrange xtrim zadd zcard zcount zrange zrangebyscore zrank zrem zremrangebyscore zrevrangebyscore zscore'.split(' ')
@@ -101,7 +101,11 @@ local left = math.min(amount, used_N)
 local back = left
 while left > 0 do
 local first = call('ZRANGEBYSCORE', key_N, from_N, to_N, 'LIMIT', '0', '1')
-left = left - give_back(key_N, taken_of(first[1]), left)
+local given = give_back(key_N, taken_of(first[1]) or error(BAD_STATE, 0), left)
+if given == 0 then
+error(BAD_STATE, 0)
+end
+left = left - given
 end
 return back`
 
@@ -213,7 +217,7 @@ const counter_load = `local value_N = call('GET', key_N)
 local current_N, previous_N, overlap_N, reset_N, odd_N, in_place_N = 0, 0, span_N - elapsed_N, 0, false, false
 if value_N then
 local number = #value_N < 16 and value_N + 0
-if number and number % 10 == digit_N and number >= 0 and not odd_ttl and (is_alone or find(value_N, '^%d+$')) then
+if number and number % 10 == digit_N and number >= 0 and not odd_ttl and (is_only_limit or is_number(value_N)) then
 current_N, in_place_N = (number - digit_N) / 10, true
 if current_N > 9999999 then
 local both = current_N
@@ -222,7 +226,7 @@ previous_N = (both - current_N) / 10000000
 end
 else
 local start, before, newest, reset = window_N * span_N, nil, nil, nil
-if number and find(value_N, '^%d+$') then
+if number and is_number(value_N) then
 local tag = number % 10
 local both = (number - tag) / 10
 newest, reset, in_place_N = both % 10000000, 0, true
@@ -289,6 +293,10 @@ end`
 
 const counter_deny = `if value_N and not find(value_N, '^[%d:]+$') then
 error(BAD_STATE, 0)
+end`
+
+const counter_functions = `local function is_number(text)
+return find(text, '^%d+$') and not find(text, '^0.')
 end`
 
 const counter_alone = `local ttl = call('PTTL', key_N)
@@ -421,7 +429,7 @@ end`
 
 const log_functions = `local function read_entry(member)
 if #member ~= 30 or string.byte(member, 14) ~= 58 then
-error('HEADGATE_BAD_STATE the key holds something Headgate did not write', 0)
+error(BAD_STATE, 0)
 end
 return string.sub(member, 1, 13) + 0, string.sub(member, 15) + 0
 end
@@ -584,6 +592,9 @@ end`
 
 const bucket_functions = `local function refill_us(micro, rate)
 local elapsed = ceil(micro / rate)
+if not (elapsed < 4503599627370496) then
+return elapsed
+end
 while floor(elapsed * rate) < micro do
 elapsed = elapsed + 1
 end
@@ -680,7 +691,7 @@ export const kinds: Readonly<Record<string, Kind>> = {
   counter: {
     numbers: ['units', 'span'],
     state: `previous_N, current_N, (odd_N and window_N + 1 or window_N) * span_N, reset_N`,
-    functions: '',
+    functions: counter_functions,
     alone: counter_alone,
     prepare: counter_prepare,
     load: counter_load,
@@ -712,7 +723,7 @@ export const kinds: Readonly<Record<string, Kind>> = {
 export const scripts: Readonly<Record<'changes' | 'control' | 'decide' | 'heartbeat' | 'history' | 'overrides' | 'peek' | 'permissions' | 'refund' | 'renew' | 'reset' | 'statistics', Script>> = {
   changes: {
     sha: '019a5d7c71c29c22b36da670a0d742f514d1b878',
-    functionName: 'headgate_d9f5c2f0_changes',
+    functionName: 'headgate_ca1b7780_changes',
     text: `local call, find, format, ceil, floor = redis.call, string.find, string.format, math.ceil, math.floor
 local clock, now, grace_ms, shift_ms = ARGV[1], 0, 0, 0
 if clock == '' then
@@ -747,7 +758,7 @@ return redis.call('LRANGE', KEYS[1], 0, -1)`,
   },
   control: {
     sha: 'c9133a9df9e4d648d46ac18f39214f752201686b',
-    functionName: 'headgate_d9f5c2f0_control',
+    functionName: 'headgate_ca1b7780_control',
     text: `for i = 1, #ARGV, 2 do
 redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1])
 end
@@ -763,8 +774,8 @@ end
 return reply`,
   },
   decide: {
-    sha: '33209c8c769532375f5676375e9395fe3c9a8c3a',
-    functionName: 'headgate_d9f5c2f0_decide',
+    sha: '665f86071581a4972c3a5f23a9d01d87f9caa098',
+    functionName: 'headgate_ca1b7780_decide',
     text: `local call, find, format, ceil, floor = redis.call, string.find, string.format, math.ceil, math.floor
 local clock, now, grace_ms, shift_ms = ARGV[1], 0, 0, 0
 if clock == '' then
@@ -790,12 +801,13 @@ end
 local function text_of(number)
 return format('%d', number)
 end
-local BAD_STATE, is_alone, odd_ttl = 'HEADGATE_BAD_STATE the key holds something Headgate did not write', false, nil
+local BAD_STATE, is_only_limit, odd_ttl = 'HEADGATE_BAD_STATE the key holds something Headgate did not write', false, nil
 local function room_beyond(units, used)
 return math.max(0, math.min(2 * units, 4294967295) - used)
 end
 ${permits_functions}
 ${parts_functions}
+${counter_functions}
 ${log_functions}
 ${bucket_functions}
 local function problem_of_key(problem)
@@ -930,7 +942,7 @@ end
 end
 from = to + 1
 end
-for index = from, limits do
+for index = type(charged) == 'table' and limits + 1 or from, limits do
 local is_done, fits, told = pcall(charge_all, question, index, index)
 local text = not is_done and problem_of_key(fits)
 if not is_done and not text then
@@ -948,7 +960,7 @@ return reply`,
   },
   heartbeat: {
     sha: 'df30646d4a6c442d2ec5da1fbfad6d9eef43d6a1',
-    functionName: 'headgate_d9f5c2f0_heartbeat',
+    functionName: 'headgate_ca1b7780_heartbeat',
     text: `local call, find, format, ceil, floor = redis.call, string.find, string.format, math.ceil, math.floor
 local clock, now, grace_ms, shift_ms = ARGV[1], 0, 0, 0
 if clock == '' then
@@ -997,7 +1009,7 @@ return { live, string.format('%.0f', now), before or '', live + missed, redis.ca
   },
   history: {
     sha: 'd2f3a93d444e77efa91ef15c9fd6c09f2261531e',
-    functionName: 'headgate_d9f5c2f0_history',
+    functionName: 'headgate_ca1b7780_history',
     text: `if ARGV[1] == '' then
 return redis.call('HGETALL', KEYS[1])
 end
@@ -1012,7 +1024,7 @@ return {}`,
   },
   overrides: {
     sha: 'e122a0861cb1d342b848e6f8f30bdc53d6e03c5b',
-    functionName: 'headgate_d9f5c2f0_overrides',
+    functionName: 'headgate_ca1b7780_overrides',
     text: `local call, find, format, ceil, floor = redis.call, string.find, string.format, math.ceil, math.floor
 local clock, now, grace_ms, shift_ms = ARGV[1], 0, 0, 0
 if clock == '' then
@@ -1114,8 +1126,8 @@ for i = 1, #kept do reply[#reply + 1] = kept[i] end
 return reply`,
   },
   peek: {
-    sha: '53f49861f1ad00f70ff9ce164ea0286579e7986a',
-    functionName: 'headgate_d9f5c2f0_peek',
+    sha: '1b9a1bc61aa0e1261032b139f1a8ba82b981a3f1',
+    functionName: 'headgate_ca1b7780_peek',
     text: `local call, find, format, ceil, floor = redis.call, string.find, string.format, math.ceil, math.floor
 local clock, now, grace_ms, shift_ms = ARGV[1], 0, 0, 0
 if clock == '' then
@@ -1141,12 +1153,13 @@ end
 local function text_of(number)
 return format('%d', number)
 end
-local BAD_STATE, is_alone, odd_ttl = 'HEADGATE_BAD_STATE the key holds something Headgate did not write', false, nil
+local BAD_STATE, is_only_limit, odd_ttl = 'HEADGATE_BAD_STATE the key holds something Headgate did not write', false, nil
 local function room_beyond(units, used)
 return math.max(0, math.min(2 * units, 4294967295) - used)
 end
 ${permits_functions}
 ${parts_functions}
+${counter_functions}
 ${log_functions}
 ${bucket_functions}
 local function problem_of_key(problem)
@@ -1209,7 +1222,7 @@ return reply`,
   },
   permissions: {
     sha: 'ae786488a22d395a507a639b64c6105829530724',
-    functionName: 'headgate_d9f5c2f0_permissions',
+    functionName: 'headgate_ca1b7780_permissions',
     text: `local missing = {}
 if redis.acl_check_cmd then
 for _, command in ipairs(ARGV) do
@@ -1221,8 +1234,8 @@ end
 return missing`,
   },
   refund: {
-    sha: '10b5d9797563af309780a008c1f60e121a1adc21',
-    functionName: 'headgate_d9f5c2f0_refund',
+    sha: '54c5f4b388858cb82ea0ed75ee98a27fcf2f86e3',
+    functionName: 'headgate_ca1b7780_refund',
     text: `local call, find, format, ceil, floor = redis.call, string.find, string.format, math.ceil, math.floor
 local clock, now, grace_ms, shift_ms = ARGV[1], 0, 0, 0
 if clock == '' then
@@ -1248,12 +1261,13 @@ end
 local function text_of(number)
 return format('%d', number)
 end
-local BAD_STATE, is_alone, odd_ttl = 'HEADGATE_BAD_STATE the key holds something Headgate did not write', false, nil
+local BAD_STATE, is_only_limit, odd_ttl = 'HEADGATE_BAD_STATE the key holds something Headgate did not write', false, nil
 local function room_beyond(units, used)
 return math.max(0, math.min(2 * units, 4294967295) - used)
 end
 ${permits_functions}
 ${parts_functions}
+${counter_functions}
 ${log_functions}
 ${bucket_functions}
 local function problem_of_key(problem)
@@ -1356,8 +1370,8 @@ end
 return reply`,
   },
   renew: {
-    sha: '196df336ef1c8020ccd83037efd0fd809e0a6efe',
-    functionName: 'headgate_d9f5c2f0_renew',
+    sha: '02a0289be690ad9ece2b30a167579d7ef9f2d878',
+    functionName: 'headgate_ca1b7780_renew',
     text: `local call, find, format, ceil, floor = redis.call, string.find, string.format, math.ceil, math.floor
 local clock, now, grace_ms, shift_ms = ARGV[1], 0, 0, 0
 if clock == '' then
@@ -1383,12 +1397,13 @@ end
 local function text_of(number)
 return format('%d', number)
 end
-local BAD_STATE, is_alone, odd_ttl = 'HEADGATE_BAD_STATE the key holds something Headgate did not write', false, nil
+local BAD_STATE, is_only_limit, odd_ttl = 'HEADGATE_BAD_STATE the key holds something Headgate did not write', false, nil
 local function room_beyond(units, used)
 return math.max(0, math.min(2 * units, 4294967295) - used)
 end
 ${permits_functions}
 ${parts_functions}
+${counter_functions}
 ${log_functions}
 ${bucket_functions}
 local function problem_of_key(problem)
@@ -1423,8 +1438,8 @@ end
 return reply`,
   },
   reset: {
-    sha: '8a99ecac52332b95abea37195ea1a8d906f321f8',
-    functionName: 'headgate_d9f5c2f0_reset',
+    sha: 'c64e3e8faaca4bcbe9598e98dd616a6103f09771',
+    functionName: 'headgate_ca1b7780_reset',
     text: `local call, find, format, ceil, floor = redis.call, string.find, string.format, math.ceil, math.floor
 local clock, now, grace_ms, shift_ms = ARGV[1], 0, 0, 0
 if clock == '' then
@@ -1450,12 +1465,13 @@ end
 local function text_of(number)
 return format('%d', number)
 end
-local BAD_STATE, is_alone, odd_ttl = 'HEADGATE_BAD_STATE the key holds something Headgate did not write', false, nil
+local BAD_STATE, is_only_limit, odd_ttl = 'HEADGATE_BAD_STATE the key holds something Headgate did not write', false, nil
 local function room_beyond(units, used)
 return math.max(0, math.min(2 * units, 4294967295) - used)
 end
 ${permits_functions}
 ${parts_functions}
+${counter_functions}
 ${log_functions}
 ${bucket_functions}
 local function problem_of_key(problem)
@@ -1521,7 +1537,7 @@ return forgotten`,
   },
   statistics: {
     sha: 'af68efb1ea7ae8fe3bf3d7b1c66d9c5b5b18a8cc',
-    functionName: 'headgate_d9f5c2f0_statistics',
+    functionName: 'headgate_ca1b7780_statistics',
     text: `local call, find, format, ceil, floor = redis.call, string.find, string.format, math.ceil, math.floor
 local clock, now, grace_ms, shift_ms = ARGV[1], 0, 0, 0
 if clock == '' then

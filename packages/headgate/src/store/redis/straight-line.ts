@@ -7,10 +7,8 @@
 import type { NamedLimit, Plan } from '../../check/plan.js'
 import { type Kind, kinds, problem, type Script, testClock } from './scripts.gen.js'
 
-/** Beyond this many limits a plan is asked by decide.lua. */
+/** Beyond this many limits a plan is asked by decide.lua: a function in Lua has at most 200 locals, and a log takes 18. */
 const MOST_LIMITS = 8
-/** A function in Lua has at most sixty variables of its surroundings, and numbers that are arguments are such. */
-const MOST_LIMITS_AS_ARGUMENTS = 8
 /** Plans whose numbers are in a text, at a time: first come, first served, until the policies change. */
 const MOST_TEXTS = 32
 /** Texts of either form that one process makes in its life. */
@@ -63,8 +61,8 @@ export class StraightLines {
     const known = this.inText.get(key)
     if (known !== undefined) return known
     const line = this.inText.size < MOST_TEXTS ? this.scriptOf(uses, true) : null
-    if (line !== null) this.inText.set(key, line)
-    else if (uses.length <= MOST_LIMITS_AS_ARGUMENTS) return this.scriptOf(uses, false)
+    if (line === null) return this.scriptOf(uses, false)
+    this.inText.set(key, line)
     return line
   }
 
@@ -178,6 +176,8 @@ function withoutSwitches(code: string, isTestClock: boolean, hasAlone: boolean):
     : timed.replaceAll(' and not odd_ttl', '').replaceAll('odd_ttl and odd_ttl > 0', 'false')
 }
 
+const BAD_STATE = 'HEADGATE_BAD_STATE the key holds something Headgate did not write'
+
 const SERVER_CLOCK = `if not now then
 local time = call('TIME')
 now = time[1] * 1000000 + time[2]
@@ -208,16 +208,15 @@ class Writer {
     const { kind, numbers, isCost } = this.use
     let written = text
       .replace(/\bcost_N\b/g, isCost ? 'cost' : '1')
-      .replace(/\bis_alone\b/g, `${this.isOnly}`)
+      .replace(/\bis_only_limit\b/g, `${this.isOnly}`)
     if (this.isInText) {
       for (const [index, name] of kind.numbers.entries()) {
         const number = numbers[index] as number | string
-        written = written.replaceAll(`${name}_N`, typeof number === 'string' ? `'${number}'` : `${number}`)
+        const text = typeof number === 'string' ? `'${number}'` : `${number}`
+        written = written.replace(new RegExp(`\\b${name}_N\\b`, 'g'), text)
       }
     }
-    return written
-      .replace(/\bBAD_STATE\b/g, "'HEADGATE_BAD_STATE the key holds something Headgate did not write'")
-      .replace(/_N\b/g, `_${this.n}`)
+    return written.replace(/_N\b/g, `_${this.n}`)
   }
 }
 
@@ -247,6 +246,7 @@ function namesIn(code: string): string {
     floor: 'math.floor',
   }).filter(([name]) => new RegExp(`(?<![.\\w])${name}\\(`).test(code))
   const lines = functions.map(([name, path]) => `local ${name} = ${path}`)
+  if (uses('BAD_STATE')) lines.push(`local BAD_STATE = '${BAD_STATE}'`)
   if (uses('now_ms')) lines.push('local now_ms = (now - now % 1000) / 1000')
   if (uses('now_text')) lines.push("local now_text = string.format('%016d', now)")
   return lines.join('\n')
