@@ -83,7 +83,7 @@ it('X-Forwarded-For is ignored where proxies write Forwarded', async () => {
   })
   expect(await statusWith('Forwarded: for=1.1.1.1, for="[2001:db8::9]:80"')).toBe(200)
   expect(await statusWith('Forwarded: for="[2001:DB8::A]"', 'X-Forwarded-For: 198.51.100.1')).toBe(429)
-  expect(gateway.logged.join('\n')).toContain('ip:2001:db8::/64')
+  expect(gateway.logged.join('\n')).toContain('ip:2001:db8:0:0::/64')
 })
 
 it('proxies are counted if the options say so', async () => {

@@ -49,6 +49,15 @@ const GARBAGE: readonly unknown[] = [
     [NOW_US, [0, 1]],
   ],
   ...[
+    [Number.NaN, NOW_US],
+    [HUGE, NOW_US],
+    [-1, NOW_US],
+    [[0, -5, 0, 0], NOW_US],
+    [[1, HUGE, 0], NOW_US],
+    [[2, 0, 0, 0], NOW_US],
+    [[0, 'x', 'y', 'z'], NOW_US],
+    [[1], NOW_US],
+    [[0], NOW_US],
     [NOW_US, [-2, 0, 0, -1]],
     [NOW_US, [0, Number.NaN, 0, 0]],
     [NOW_US, 2 ** 60],
@@ -83,7 +92,8 @@ function tampered() {
   async function send(sha: string, ask: () => Promise<unknown>): Promise<unknown> {
     if (control.isAway) throw new Error('Connection is closed.')
     const answered = await ask()
-    return control.replace(NAMES.get(sha) as ScriptName, answered)
+    // Those that are made at run time decide, too.
+    return control.replace(NAMES.get(sha) ?? 'decide', answered)
   }
   const connection: RedisConnection = {
     evalsha: (sha, keys, args) => send(sha, () => client.evalsha(sha, keys.length, ...keys, ...args)),

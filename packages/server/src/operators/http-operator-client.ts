@@ -82,10 +82,10 @@ export function httpOperatorClient(url: string, token: string | null): OperatorC
 }
 
 function unanswered(error: unknown, expected: string): Error {
-  const { name, message, cause } = error as Error & { cause?: { code?: string; message: string } }
+  const { name, message, cause } = error as Error & { cause?: Error & { code?: string } }
   const code = cause?.code ?? ''
-  // The answer could not be read as HTTP.
-  if (code.startsWith('HPE_')) return new NotHeadgateError(`--server: ${expected}; what answers is not HTTP`)
+  // The answer could not be read as HTTP; not every version of undici gives a code.
+  if (code.startsWith('HPE_') || cause?.name === 'HTTPParserError') return new NotHeadgateError(`--server: ${expected}; what answers is not HTTP`)
   const reason = name === 'TimeoutError' ? `no answer within ${ANSWER_WITHIN_MS} ms` : REASONS.get(code)
   return new UnavailableError(`--server: ${expected}; got ${reason ?? (code || cause?.message || message)}`)
 }
