@@ -14,12 +14,16 @@ local window_N = (now_ms - elapsed_N) / span_N
 local digit_N = window_N % 10
 
 -- @load
+if reads_ttl then
+  odd_ttl = wrong_ttl(key_N, span_N)
+end
 local value_N = call('GET', key_N)
 local current_N, previous_N, overlap_N, reset_N, odd_N, in_place_N = 0, 0, span_N - elapsed_N, 0, false, false
 if value_N then
-  -- A number has at most fifteen digits, and a text more. What is not a number raises an error here.
+  -- A number has at most fifteen digits, and a text more. What is not a number raises an error here; what INCRBY does not take for
+  -- one is told before anything is charged, and with only one limit by INCRBY itself.
   local number = #value_N < 16 and value_N + 0
-  if number and number % 10 == digit_N and number >= 0 and not odd_ttl and (is_only_limit or is_number(value_N)) then
+  if number and number % 10 == digit_N and number >= 0 and not odd_ttl and (is_only_limit or find(value_N, '^%d+$') and not find(value_N, '^0.')) then
     current_N, in_place_N = (number - digit_N) / 10, true
     if current_N > 9999999 then
       local both = current_N
@@ -29,7 +33,7 @@ if value_N then
   else
     -- Read as a text: the start of its window says whether it is this one, the one before, or one after a step of the clock.
     local start, before, newest, reset = window_N * span_N, nil, nil, nil
-    if number and is_number(value_N) then
+    if number and find(value_N, '^%d+$') and not find(value_N, '^0.') then
       local tag = number % 10
       local both = (number - tag) / 10
       newest, reset, in_place_N = both % 10000000, 0, true
@@ -112,15 +116,16 @@ if value_N and not find(value_N, '^[%d:]+$') then
 end
 
 -- @functions
--- Whether INCRBY takes it. With one limit INCRBY may find that out, because nothing was charged before.
-local function is_number(text)
-  return find(text, '^%d+$') and not find(text, '^0.')
+-- A time to live that is missing, or that of before a step of the clock; nil for any other.
+local function wrong_ttl(key, span)
+  local ttl = call('PTTL', key)
+  return (ttl == -1 or ttl > 2 * span) and ttl or nil
 end
 
 -- @alone
 -- The time to live of the only key is the clock: it says whether the key exists, its window, and where in it now is.
 -- One integer is the whole reply: what is left, the time to live, and the digit of the window. A new key takes its window from
--- the server's clock. Everything else goes on below.
+-- the server's clock. Everything else goes on below. With a second argument the server's clock is asked for, and none of this is done.
 local ttl = call('PTTL', key_N)
 if ttl > span_N and ttl <= 2 * span_N then
   local value = call('GET', key_N)

@@ -11,8 +11,9 @@ import type { Check } from '../../src/check/check.ts'
 import { defineConfig } from '../../src/config.ts'
 import { createLimiter } from '../../src/index.ts'
 import { type Answer, askStore, type Verdict } from '../../src/store/ask-store.ts'
-import type { RedisStore } from '../../src/store/redis/redis-store.ts'
+import { type RedisStore, redisStoreIn } from '../../src/store/redis/redis-store.ts'
 import { redisKey } from '../../src/subject/key.ts'
+import { type Clock, systemClock, systemTimers } from '../../src/time/clock.ts'
 import { directRedisStore } from '../support/direct-store.ts'
 import { type RedisProcess, startRedis } from '../support/redis-process.ts'
 
@@ -101,6 +102,36 @@ describe("a lone check on the server's clock", () => {
     await sleep(2_100)
     await ask(check)
     expect(await store.refund([refund])).toEqual([0])
+  })
+})
+
+describe('a process whose clock is wrong', () => {
+  it("a process whose clock is ten windows off gives back its own charges, and nobody else's", async () => {
+    const limit = slidingWindowCounter({ limit: 10, window: '1s' })
+    for (const aheadMs of [10_000, -10_000, 7_000]) {
+      subjects++
+      const ahead: Clock = {
+        nowUs: () => systemClock.nowUs() + aheadMs * 1_000,
+        unixMs: () => systemClock.unixMs() + aheadMs,
+      }
+      const world = { clock: ahead, timers: systemTimers, random: Math.random }
+      const options = { deadlineMs: 10_000, denyCache: false, onStoreFailure: 'throw' as const, processes: 1 }
+      const skewed = redisStoreIn(world, new Redis(redis.port, { lazyConnect: true }), options)
+      await skewed.ready()
+      await roomInWindow(1_000, 300)
+      await ask(checkOf(limit, 1))
+      const question = { alternatives: [[checkOf(limit, 4)]], shadow: [] }
+      const first = (await askStore(skewed, question)).verdicts[0]?.[0] as Verdict
+      const chargedAtMs = (first.chargedAtUs as number) / 1_000
+      expect(Math.abs(chargedAtMs - (await serverMs()))).toBeLessThan(1_000)
+      const second = (await askStore(skewed, { ...question, alternatives: [[checkOf(limit, 2)]] }))
+        .verdicts[0]?.[0]
+      expect(
+        await skewed.refund([{ check: checkOf(limit), units: 2, chargedAtUs: second?.chargedAtUs ?? null }]),
+      ).toEqual([2])
+      expect((await ask(checkOf(limit, 0), true)).remaining).toBe(5)
+      await skewed.close()
+    }
   })
 })
 

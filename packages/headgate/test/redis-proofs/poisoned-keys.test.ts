@@ -110,9 +110,18 @@ const ROWS: readonly Row[] = [
       ...FOREIGN_HASHES,
       ...FOREIGN_SORTED_SETS,
       ...GARBAGE.map((text): Poison => ['SET', text]),
-      ...['1:2:3', '1:2:3:x', ':::', '-1:0:0:0', '1:2:3:4:5', '1000000000000000', '52.5', '0x2A'].map(
-        (text): Poison => ['SET', text],
-      ),
+      ...[
+        '1:2:3',
+        '1:2:3:x',
+        ':::',
+        '-1:0:0:0',
+        '1:2:3:4:5',
+        '1000000000000000',
+        '52.5',
+        '0x2A',
+        '007',
+        '0001',
+      ].map((text): Poison => ['SET', text]),
     ],
   },
   {
@@ -165,7 +174,7 @@ async function fingerprint(check: Check): Promise<unknown[]> {
 /** Asks checks as those of one turn are. Returns the error of each. */
 async function askTogether(checks: readonly PendingCheck[]): Promise<unknown[]> {
   const errors: CheckErrors = new Map()
-  for (const call of encodeChecks(checks, false, new StraightLines(false), keyOf, '')) {
+  for (const call of encodeChecks(checks, false, new StraightLines(false, true), keyOf, '', true)) {
     const { script, keys, args } = call
     const reply = await connection.send('EVAL', script.text, keys.length, ...keys, ...args)
     decodeChecks(reply, call, { nowUs: () => nowUs, learn() {} }, errors)

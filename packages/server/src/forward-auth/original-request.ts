@@ -11,6 +11,8 @@ import { headerValues, similarHeaderValues } from '../http/raw-headers.js'
 const METHOD = ['x-forwarded-method', 'x-original-method']
 const TARGET = ['x-forwarded-uri', 'x-original-uri', 'x-original-url']
 const FORWARDED_FOR = 'x-forwarded-for'
+/** As the gateway takes one from a proxy: bounded, and of letters that are safe in a log. */
+const REQUEST_ID = /^[\w.:/+=@-]{1,128}$/
 const ORIGIN = /^https?:\/\/[^/?#]*/i
 
 /**
@@ -22,9 +24,9 @@ export function originalRequest(req: IncomingMessage): HttpRequest {
   const path = theOne(req, TARGET).replace(ORIGIN, '') || '/'
   const { peer, before } = addresses(req)
   const asItCame = httpRequest(req)
-  const [id] = headerValues(req, 'x-request-id')
+  const [id, ...others] = headerValues(req, 'x-request-id')
   return {
-    ...(id !== undefined && { id }),
+    ...(id !== undefined && others.length === 0 && REQUEST_ID.test(id) && { id }),
     method,
     url: path,
     peer,

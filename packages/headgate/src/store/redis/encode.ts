@@ -32,11 +32,12 @@ export function encodeChecks(
   lines: StraightLines,
   keyOf: KeyOf,
   clockUs: string,
+  isClockKnown: boolean,
 ): readonly ChecksCall[] {
   if (isPeek) return [peekCall(checks, keyOf, clockUs)]
   const first = checks[0] as PendingCheck
-  if (areAlike(checks, first)) return [chargeCall(checks, lines, keyOf, clockUs)]
-  return groupsOf(checks).map(group => chargeCall(group, lines, keyOf, clockUs))
+  if (areAlike(checks, first)) return [chargeCall(checks, lines, keyOf, clockUs, isClockKnown)]
+  return groupsOf(checks).map(group => chargeCall(group, lines, keyOf, clockUs, isClockKnown))
 }
 
 function areAlike(checks: readonly PendingCheck[], first: PendingCheck): boolean {
@@ -68,6 +69,7 @@ function chargeCall(
   lines: StraightLines,
   keyOf: KeyOf,
   clockUs: string,
+  isClockKnown: boolean,
 ): ChecksCall {
   const first = checks[0] as PendingCheck
   const keys = keysOf(checks, keyOf)
@@ -77,8 +79,10 @@ function chargeCall(
     return { script: scripts.decide, keys, args: decideArgs(first, clockUs), checks, line: null }
   }
   // An argument that need not be said takes Redis as long as some arithmetic.
-  const args = cost === 1 ? [...line.args] : [...line.args, String(cost)]
+  const asksTime = line.hasAlone && checks.length === 1 && !isClockKnown
+  const args = cost === 1 && !asksTime ? [...line.args] : [...line.args, String(cost)]
   if (clockUs !== '') args.push(clockUs)
+  else if (asksTime) args.push('time')
   return { script: line.script, keys, args, checks, line }
 }
 

@@ -63,8 +63,9 @@ export function createRedisRemote(
   const useFunctions = settings.use === 'functions'
   const runner = new ScriptRunner({ connection, useFunctions, ...timing })
   const run: RunScript = (script, keys, args) => runner.run(script, keys, args, asItIs, rethrow)
-  const lines = new StraightLines(testClockUs !== null, useFunctions ? null : world.sha1)
+  const lines = new StraightLines(testClockUs !== null, !isSplit, useFunctions ? null : world.sha1)
   const serverClock = new LearntClock(clock)
+  connection.onConnected?.(() => serverClock.forget())
   const clockUs = (): string => (testClockUs === null ? '' : String(testClockUs()))
   const keyOf = createKeyWriter(prefix, tenant)
   const connected = async (): Promise<void> => connection.ready?.()
@@ -139,7 +140,7 @@ export function createRedisRemote(
     batchKeyOf: check => (isSplit && check.plan.limits.length > 0 ? slotOf(keyOf(check.checkOf(0))) : 0),
     nodeOf: state => (isSplit ? (connection.nodeOf?.(keyOf(state)) ?? '') : ''),
     ask(checks, isPeek, testTime): Promise<Reply> {
-      const calls = encodeChecks(checks, isPeek, lines, keyOf, testTime)
+      const calls = encodeChecks(checks, isPeek, lines, keyOf, testTime, serverClock.isKnown())
       if (calls.length > 1) return callAll(calls)
       const only = calls[0] as ChecksCall
       return call(only.script, only, checks.length, value => ({
@@ -218,23 +219,45 @@ interface Reply {
   readonly replies: readonly PromiseSettledResult<unknown>[]
 }
 
+/** For how long the server's clock is taken to be what a reply said. */
+const CLOCK_KNOWN_US = 1_000_000
+
 /**
- * The server's clock as the last reply told it. No decision depends on it: it only tells in which of ten windows a charge was made
- * whose reply had no room for that.
+ * The server's clock as a reply of the last second told it. No decision depends on it: it only tells in which of ten windows a
+ * charge was made whose reply had no room for that. While it is not known, such replies are not asked for.
  */
 class LearntClock implements ServerClock {
-  #offsetUs: number
+  #offsetUs = 0
+  #learntAtUs = Number.NEGATIVE_INFINITY
+  /** How far the wall clock was from the other then: they part when this machine sleeps. */
+  #wallOffsetUs = 0
 
-  constructor(private readonly clock: Clock) {
-    this.#offsetUs = clock.unixMs() * 1_000 - clock.nowUs()
+  constructor(private readonly clock: Clock) {}
+
+  isKnown(): boolean {
+    const nowUs = this.clock.nowUs()
+    const isLate = nowUs - this.#learntAtUs >= CLOCK_KNOWN_US
+    return !isLate && Math.abs(this.#wallUs(nowUs) - this.#wallOffsetUs) < CLOCK_KNOWN_US
   }
 
   nowUs(): number {
     return this.clock.nowUs() + this.#offsetUs
   }
 
-  learn(nowUs: number): void {
-    this.#offsetUs = nowUs - this.clock.nowUs()
+  learn(serverUs: number): void {
+    const nowUs = this.clock.nowUs()
+    this.#offsetUs = serverUs - nowUs
+    this.#learntAtUs = nowUs
+    this.#wallOffsetUs = this.#wallUs(nowUs)
+  }
+
+  /** Another server may answer from now on. */
+  forget(): void {
+    this.#learntAtUs = Number.NEGATIVE_INFINITY
+  }
+
+  #wallUs(nowUs: number): number {
+    return this.clock.unixMs() * 1_000 - nowUs
   }
 }
 

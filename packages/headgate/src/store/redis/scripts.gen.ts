@@ -21,7 +21,7 @@ export interface Kind {
   readonly deny: string
 }
 
-export const functionLibrary = 'headgate_ca1b7780'
+export const functionLibrary = 'headgate_59612d71'
 
 /** The commands that the scripts use. */
 export const commands: readonly string[] = 'del exists get hdel hget hgetall hmget hset incrby lpush lrange ltrim pexpire pttl set time xadd xrange xtrim zadd zcard zcount zrange zrangebyscore zrank zrem zremrangebyscore zrevrangebyscore zscore'.split(' ')
@@ -213,11 +213,14 @@ const counter_prepare = `local elapsed_N = now_ms % span_N
 local window_N = (now_ms - elapsed_N) / span_N
 local digit_N = window_N % 10`
 
-const counter_load = `local value_N = call('GET', key_N)
+const counter_load = `if reads_ttl then
+odd_ttl = wrong_ttl(key_N, span_N)
+end
+local value_N = call('GET', key_N)
 local current_N, previous_N, overlap_N, reset_N, odd_N, in_place_N = 0, 0, span_N - elapsed_N, 0, false, false
 if value_N then
 local number = #value_N < 16 and value_N + 0
-if number and number % 10 == digit_N and number >= 0 and not odd_ttl and (is_only_limit or is_number(value_N)) then
+if number and number % 10 == digit_N and number >= 0 and not odd_ttl and (is_only_limit or find(value_N, '^%d+$') and not find(value_N, '^0.')) then
 current_N, in_place_N = (number - digit_N) / 10, true
 if current_N > 9999999 then
 local both = current_N
@@ -226,7 +229,7 @@ previous_N = (both - current_N) / 10000000
 end
 else
 local start, before, newest, reset = window_N * span_N, nil, nil, nil
-if number and is_number(value_N) then
+if number and find(value_N, '^%d+$') and not find(value_N, '^0.') then
 local tag = number % 10
 local both = (number - tag) / 10
 newest, reset, in_place_N = both % 10000000, 0, true
@@ -295,8 +298,9 @@ const counter_deny = `if value_N and not find(value_N, '^[%d:]+$') then
 error(BAD_STATE, 0)
 end`
 
-const counter_functions = `local function is_number(text)
-return find(text, '^%d+$') and not find(text, '^0.')
+const counter_functions = `local function wrong_ttl(key, span)
+local ttl = call('PTTL', key)
+return (ttl == -1 or ttl > 2 * span) and ttl or nil
 end`
 
 const counter_alone = `local ttl = call('PTTL', key_N)
@@ -723,7 +727,7 @@ export const kinds: Readonly<Record<string, Kind>> = {
 export const scripts: Readonly<Record<'changes' | 'control' | 'decide' | 'heartbeat' | 'history' | 'overrides' | 'peek' | 'permissions' | 'refund' | 'renew' | 'reset' | 'statistics', Script>> = {
   changes: {
     sha: '019a5d7c71c29c22b36da670a0d742f514d1b878',
-    functionName: 'headgate_ca1b7780_changes',
+    functionName: 'headgate_59612d71_changes',
     text: `local call, find, format, ceil, floor = redis.call, string.find, string.format, math.ceil, math.floor
 local clock, now, grace_ms, shift_ms = ARGV[1], 0, 0, 0
 if clock == '' then
@@ -758,7 +762,7 @@ return redis.call('LRANGE', KEYS[1], 0, -1)`,
   },
   control: {
     sha: 'c9133a9df9e4d648d46ac18f39214f752201686b',
-    functionName: 'headgate_ca1b7780_control',
+    functionName: 'headgate_59612d71_control',
     text: `for i = 1, #ARGV, 2 do
 redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1])
 end
@@ -774,8 +778,8 @@ end
 return reply`,
   },
   decide: {
-    sha: '665f86071581a4972c3a5f23a9d01d87f9caa098',
-    functionName: 'headgate_ca1b7780_decide',
+    sha: 'a393572e15e788131f11d563d0cc7dbcdc763ce1',
+    functionName: 'headgate_59612d71_decide',
     text: `local call, find, format, ceil, floor = redis.call, string.find, string.format, math.ceil, math.floor
 local clock, now, grace_ms, shift_ms = ARGV[1], 0, 0, 0
 if clock == '' then
@@ -801,7 +805,8 @@ end
 local function text_of(number)
 return format('%d', number)
 end
-local BAD_STATE, is_only_limit, odd_ttl = 'HEADGATE_BAD_STATE the key holds something Headgate did not write', false, nil
+local BAD_STATE, is_only_limit = 'HEADGATE_BAD_STATE the key holds something Headgate did not write', false
+local reads_ttl, odd_ttl = clock == '', nil
 local function room_beyond(units, used)
 return math.max(0, math.min(2 * units, 4294967295) - used)
 end
@@ -960,7 +965,7 @@ return reply`,
   },
   heartbeat: {
     sha: 'df30646d4a6c442d2ec5da1fbfad6d9eef43d6a1',
-    functionName: 'headgate_ca1b7780_heartbeat',
+    functionName: 'headgate_59612d71_heartbeat',
     text: `local call, find, format, ceil, floor = redis.call, string.find, string.format, math.ceil, math.floor
 local clock, now, grace_ms, shift_ms = ARGV[1], 0, 0, 0
 if clock == '' then
@@ -1009,7 +1014,7 @@ return { live, string.format('%.0f', now), before or '', live + missed, redis.ca
   },
   history: {
     sha: 'd2f3a93d444e77efa91ef15c9fd6c09f2261531e',
-    functionName: 'headgate_ca1b7780_history',
+    functionName: 'headgate_59612d71_history',
     text: `if ARGV[1] == '' then
 return redis.call('HGETALL', KEYS[1])
 end
@@ -1024,7 +1029,7 @@ return {}`,
   },
   overrides: {
     sha: 'e122a0861cb1d342b848e6f8f30bdc53d6e03c5b',
-    functionName: 'headgate_ca1b7780_overrides',
+    functionName: 'headgate_59612d71_overrides',
     text: `local call, find, format, ceil, floor = redis.call, string.find, string.format, math.ceil, math.floor
 local clock, now, grace_ms, shift_ms = ARGV[1], 0, 0, 0
 if clock == '' then
@@ -1126,8 +1131,8 @@ for i = 1, #kept do reply[#reply + 1] = kept[i] end
 return reply`,
   },
   peek: {
-    sha: '1b9a1bc61aa0e1261032b139f1a8ba82b981a3f1',
-    functionName: 'headgate_ca1b7780_peek',
+    sha: '6403ae90261280b3600dc7eb89e701156c7bc2e8',
+    functionName: 'headgate_59612d71_peek',
     text: `local call, find, format, ceil, floor = redis.call, string.find, string.format, math.ceil, math.floor
 local clock, now, grace_ms, shift_ms = ARGV[1], 0, 0, 0
 if clock == '' then
@@ -1153,7 +1158,8 @@ end
 local function text_of(number)
 return format('%d', number)
 end
-local BAD_STATE, is_only_limit, odd_ttl = 'HEADGATE_BAD_STATE the key holds something Headgate did not write', false, nil
+local BAD_STATE, is_only_limit = 'HEADGATE_BAD_STATE the key holds something Headgate did not write', false
+local reads_ttl, odd_ttl = clock == '', nil
 local function room_beyond(units, used)
 return math.max(0, math.min(2 * units, 4294967295) - used)
 end
@@ -1222,7 +1228,7 @@ return reply`,
   },
   permissions: {
     sha: 'ae786488a22d395a507a639b64c6105829530724',
-    functionName: 'headgate_ca1b7780_permissions',
+    functionName: 'headgate_59612d71_permissions',
     text: `local missing = {}
 if redis.acl_check_cmd then
 for _, command in ipairs(ARGV) do
@@ -1234,8 +1240,8 @@ end
 return missing`,
   },
   refund: {
-    sha: '54c5f4b388858cb82ea0ed75ee98a27fcf2f86e3',
-    functionName: 'headgate_ca1b7780_refund',
+    sha: 'a966dd7c8482c125da3c6436b36202c917280bf4',
+    functionName: 'headgate_59612d71_refund',
     text: `local call, find, format, ceil, floor = redis.call, string.find, string.format, math.ceil, math.floor
 local clock, now, grace_ms, shift_ms = ARGV[1], 0, 0, 0
 if clock == '' then
@@ -1261,7 +1267,8 @@ end
 local function text_of(number)
 return format('%d', number)
 end
-local BAD_STATE, is_only_limit, odd_ttl = 'HEADGATE_BAD_STATE the key holds something Headgate did not write', false, nil
+local BAD_STATE, is_only_limit = 'HEADGATE_BAD_STATE the key holds something Headgate did not write', false
+local reads_ttl, odd_ttl = clock == '', nil
 local function room_beyond(units, used)
 return math.max(0, math.min(2 * units, 4294967295) - used)
 end
@@ -1370,8 +1377,8 @@ end
 return reply`,
   },
   renew: {
-    sha: '02a0289be690ad9ece2b30a167579d7ef9f2d878',
-    functionName: 'headgate_ca1b7780_renew',
+    sha: '223df710ea20510f769fb7bed834cb445a3fcaf8',
+    functionName: 'headgate_59612d71_renew',
     text: `local call, find, format, ceil, floor = redis.call, string.find, string.format, math.ceil, math.floor
 local clock, now, grace_ms, shift_ms = ARGV[1], 0, 0, 0
 if clock == '' then
@@ -1397,7 +1404,8 @@ end
 local function text_of(number)
 return format('%d', number)
 end
-local BAD_STATE, is_only_limit, odd_ttl = 'HEADGATE_BAD_STATE the key holds something Headgate did not write', false, nil
+local BAD_STATE, is_only_limit = 'HEADGATE_BAD_STATE the key holds something Headgate did not write', false
+local reads_ttl, odd_ttl = clock == '', nil
 local function room_beyond(units, used)
 return math.max(0, math.min(2 * units, 4294967295) - used)
 end
@@ -1438,8 +1446,8 @@ end
 return reply`,
   },
   reset: {
-    sha: 'c64e3e8faaca4bcbe9598e98dd616a6103f09771',
-    functionName: 'headgate_ca1b7780_reset',
+    sha: 'f197623d3567819a3cda59ac99d20021b7b60480',
+    functionName: 'headgate_59612d71_reset',
     text: `local call, find, format, ceil, floor = redis.call, string.find, string.format, math.ceil, math.floor
 local clock, now, grace_ms, shift_ms = ARGV[1], 0, 0, 0
 if clock == '' then
@@ -1465,7 +1473,8 @@ end
 local function text_of(number)
 return format('%d', number)
 end
-local BAD_STATE, is_only_limit, odd_ttl = 'HEADGATE_BAD_STATE the key holds something Headgate did not write', false, nil
+local BAD_STATE, is_only_limit = 'HEADGATE_BAD_STATE the key holds something Headgate did not write', false
+local reads_ttl, odd_ttl = clock == '', nil
 local function room_beyond(units, used)
 return math.max(0, math.min(2 * units, 4294967295) - used)
 end
@@ -1537,7 +1546,7 @@ return forgotten`,
   },
   statistics: {
     sha: 'af68efb1ea7ae8fe3bf3d7b1c66d9c5b5b18a8cc',
-    functionName: 'headgate_ca1b7780_statistics',
+    functionName: 'headgate_59612d71_statistics',
     text: `local call, find, format, ceil, floor = redis.call, string.find, string.format, math.ceil, math.floor
 local clock, now, grace_ms, shift_ms = ARGV[1], 0, 0, 0
 if clock == '' then

@@ -32,6 +32,8 @@ export class StraightLines {
 
   constructor(
     private readonly isTestClock: boolean,
+    /** Whether one clock is behind all keys, so that a reply may do without the time. */
+    private readonly hasOneClock: boolean,
     /** Null where none is to be had at once: then every plan is asked by decide.lua. */
     private readonly sha1: ((text: string) => string) | null = sha1OfRuntime(),
   ) {}
@@ -67,7 +69,8 @@ export class StraightLines {
   }
 
   private scriptOf(uses: readonly Use[], isInText: boolean): StraightLine | null {
-    const hasAlone = isInText && !this.isTestClock && uses.length === 1 && uses[0]?.hasAlone === true
+    const hasAlone =
+      isInText && this.hasOneClock && !this.isTestClock && uses.length === 1 && uses[0]?.hasAlone === true
     const text = textOf(uses, isInText, hasAlone, this.isTestClock)
     const sha = (this.sha1 as (text: string) => string)(text)
     if (!this.ever.has(sha) && this.ever.size >= MOST_TEXTS_EVER) return null
@@ -137,7 +140,7 @@ end`
     `local done, now${hasAlone ? ', odd_ttl' : ''} = 0, nil`,
     isTestClock ? 'local clock = table.remove(ARGV)' : '',
     hasAlone
-      ? `if #KEYS == 1 then\nlocal call, key_1, cost = redis.call, KEYS[1], (ARGV[1] or 1) + 0\n${written[0]?.of('alone')}\nend`
+      ? `if #KEYS == 1 and not ARGV[2] then\nlocal call, key_1, cost = redis.call, KEYS[1], (ARGV[1] or 1) + 0\n${written[0]?.of('alone')}\nend`
       : '',
     'local function decide()',
     'local call, keys, size = redis.call, KEYS, #KEYS',
@@ -201,7 +204,8 @@ class Writer {
   }
 
   of(section: 'load' | 'charge' | 'deny' | 'prepare' | 'alone'): string {
-    return this.write(this.use.kind[section])
+    // In a call of several checks no time to live is read, and `@alone` has read its own.
+    return this.write(this.use.kind[section].replace(/if reads_ttl then\n.*\nend\n/, ''))
   }
 
   private write(text: string): string {

@@ -62,8 +62,8 @@ describe('a toy algorithm', () => {
     const check = { subject, scope: 'global', name: 'toy', limit, cost: units }
     const asked = new Plans(NOBODY_LISTENS).pending({ alternatives: [[check]], shadow: [] })
     // No straight-line scripts: those are made of what the package has.
-    const lines = new StraightLines(true, null)
-    const [call] = encodeChecks([asked], false, lines, state => state.subject, String(nowUs))
+    const lines = new StraightLines(true, true, null)
+    const [call] = encodeChecks([asked], false, lines, state => state.subject, String(nowUs), false)
     const { keys, args } = call as ChecksCall
     const reply = await connection.send('EVAL', script, keys.length, ...keys, ...args)
     decodeChecks(reply, call as ChecksCall, { nowUs: () => nowUs, learn() {} }, new Map())
