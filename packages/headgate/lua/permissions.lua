@@ -5,7 +5,7 @@
 local missing = {}
 if redis.acl_check_cmd then
   for _, command in ipairs(ARGV) do
-    if not redis.acl_check_cmd(command, KEYS[1], '0') then
+    if not redis.acl_check_cmd(command, KEYS[1], KEYS[1]) then
       missing[#missing + 1] = command
     end
   end

@@ -135,7 +135,7 @@ describe('the published user', () => {
     ['FUNCTION', 'LOAD', '#!lua name=other\nreturn 1'],
     ['DEBUG', 'SLEEP', '0'],
     ['HSET', 'sessions:42', 'user', 'root'],
-    ['GET', 'ratelimit:v2:x'],
+    ['STRLEN', 'ratelimit:v2:x'],
     ['SUBSCRIBE', 'news'],
     ['PUBLISH', 'news', 'x'],
     ['CLIENT', 'LIST'],

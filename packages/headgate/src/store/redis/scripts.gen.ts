@@ -21,7 +21,7 @@ export interface Kind {
   readonly deny: string
 }
 
-export const functionLibrary = 'headgate_59612d71'
+export const functionLibrary = 'headgate_4023eabc'
 
 /** The commands that the scripts use. */
 export const commands: readonly string[] = 'del exists get hdel hget hgetall hmget hset incrby lpush lrange ltrim pexpire pttl set time xadd xrange xtrim zadd zcard zcount zrange zrangebyscore zrank zrem zremrangebyscore zrevrangebyscore zscore'.split(' ')
@@ -727,7 +727,7 @@ export const kinds: Readonly<Record<string, Kind>> = {
 export const scripts: Readonly<Record<'changes' | 'control' | 'decide' | 'heartbeat' | 'history' | 'overrides' | 'peek' | 'permissions' | 'refund' | 'renew' | 'reset' | 'statistics', Script>> = {
   changes: {
     sha: '019a5d7c71c29c22b36da670a0d742f514d1b878',
-    functionName: 'headgate_59612d71_changes',
+    functionName: 'headgate_4023eabc_changes',
     text: `local call, find, format, ceil, floor = redis.call, string.find, string.format, math.ceil, math.floor
 local clock, now, grace_ms, shift_ms = ARGV[1], 0, 0, 0
 if clock == '' then
@@ -762,7 +762,7 @@ return redis.call('LRANGE', KEYS[1], 0, -1)`,
   },
   control: {
     sha: 'c9133a9df9e4d648d46ac18f39214f752201686b',
-    functionName: 'headgate_59612d71_control',
+    functionName: 'headgate_4023eabc_control',
     text: `for i = 1, #ARGV, 2 do
 redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1])
 end
@@ -779,7 +779,7 @@ return reply`,
   },
   decide: {
     sha: 'a393572e15e788131f11d563d0cc7dbcdc763ce1',
-    functionName: 'headgate_59612d71_decide',
+    functionName: 'headgate_4023eabc_decide',
     text: `local call, find, format, ceil, floor = redis.call, string.find, string.format, math.ceil, math.floor
 local clock, now, grace_ms, shift_ms = ARGV[1], 0, 0, 0
 if clock == '' then
@@ -965,7 +965,7 @@ return reply`,
   },
   heartbeat: {
     sha: 'df30646d4a6c442d2ec5da1fbfad6d9eef43d6a1',
-    functionName: 'headgate_59612d71_heartbeat',
+    functionName: 'headgate_4023eabc_heartbeat',
     text: `local call, find, format, ceil, floor = redis.call, string.find, string.format, math.ceil, math.floor
 local clock, now, grace_ms, shift_ms = ARGV[1], 0, 0, 0
 if clock == '' then
@@ -1014,7 +1014,7 @@ return { live, string.format('%.0f', now), before or '', live + missed, redis.ca
   },
   history: {
     sha: 'd2f3a93d444e77efa91ef15c9fd6c09f2261531e',
-    functionName: 'headgate_59612d71_history',
+    functionName: 'headgate_4023eabc_history',
     text: `if ARGV[1] == '' then
 return redis.call('HGETALL', KEYS[1])
 end
@@ -1029,7 +1029,7 @@ return {}`,
   },
   overrides: {
     sha: 'e122a0861cb1d342b848e6f8f30bdc53d6e03c5b',
-    functionName: 'headgate_59612d71_overrides',
+    functionName: 'headgate_4023eabc_overrides',
     text: `local call, find, format, ceil, floor = redis.call, string.find, string.format, math.ceil, math.floor
 local clock, now, grace_ms, shift_ms = ARGV[1], 0, 0, 0
 if clock == '' then
@@ -1132,7 +1132,7 @@ return reply`,
   },
   peek: {
     sha: '6403ae90261280b3600dc7eb89e701156c7bc2e8',
-    functionName: 'headgate_59612d71_peek',
+    functionName: 'headgate_4023eabc_peek',
     text: `local call, find, format, ceil, floor = redis.call, string.find, string.format, math.ceil, math.floor
 local clock, now, grace_ms, shift_ms = ARGV[1], 0, 0, 0
 if clock == '' then
@@ -1227,12 +1227,12 @@ reply[#reply + 1] = now
 return reply`,
   },
   permissions: {
-    sha: 'ae786488a22d395a507a639b64c6105829530724',
-    functionName: 'headgate_59612d71_permissions',
+    sha: 'dc3ab99bc081a315232f352ed18cd89b2d2109c8',
+    functionName: 'headgate_4023eabc_permissions',
     text: `local missing = {}
 if redis.acl_check_cmd then
 for _, command in ipairs(ARGV) do
-if not redis.acl_check_cmd(command, KEYS[1], '0') then
+if not redis.acl_check_cmd(command, KEYS[1], KEYS[1]) then
 missing[#missing + 1] = command
 end
 end
@@ -1241,7 +1241,7 @@ return missing`,
   },
   refund: {
     sha: 'a966dd7c8482c125da3c6436b36202c917280bf4',
-    functionName: 'headgate_59612d71_refund',
+    functionName: 'headgate_4023eabc_refund',
     text: `local call, find, format, ceil, floor = redis.call, string.find, string.format, math.ceil, math.floor
 local clock, now, grace_ms, shift_ms = ARGV[1], 0, 0, 0
 if clock == '' then
@@ -1378,7 +1378,7 @@ return reply`,
   },
   renew: {
     sha: '223df710ea20510f769fb7bed834cb445a3fcaf8',
-    functionName: 'headgate_59612d71_renew',
+    functionName: 'headgate_4023eabc_renew',
     text: `local call, find, format, ceil, floor = redis.call, string.find, string.format, math.ceil, math.floor
 local clock, now, grace_ms, shift_ms = ARGV[1], 0, 0, 0
 if clock == '' then
@@ -1447,7 +1447,7 @@ return reply`,
   },
   reset: {
     sha: 'f197623d3567819a3cda59ac99d20021b7b60480',
-    functionName: 'headgate_59612d71_reset',
+    functionName: 'headgate_4023eabc_reset',
     text: `local call, find, format, ceil, floor = redis.call, string.find, string.format, math.ceil, math.floor
 local clock, now, grace_ms, shift_ms = ARGV[1], 0, 0, 0
 if clock == '' then
@@ -1546,7 +1546,7 @@ return forgotten`,
   },
   statistics: {
     sha: 'af68efb1ea7ae8fe3bf3d7b1c66d9c5b5b18a8cc',
-    functionName: 'headgate_59612d71_statistics',
+    functionName: 'headgate_4023eabc_statistics',
     text: `local call, find, format, ceil, floor = redis.call, string.find, string.format, math.ceil, math.floor
 local clock, now, grace_ms, shift_ms = ARGV[1], 0, 0, 0
 if clock == '' then
