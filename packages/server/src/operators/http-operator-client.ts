@@ -85,7 +85,8 @@ function unanswered(error: unknown, expected: string): Error {
   const { name, message, cause } = error as Error & { cause?: Error & { code?: string } }
   const code = cause?.code ?? ''
   // The answer could not be read as HTTP; not every version of undici gives a code.
-  if (code.startsWith('HPE_') || cause?.name === 'HTTPParserError') return new NotHeadgateError(`--server: ${expected}; what answers is not HTTP`)
+  if (code.startsWith('HPE_') || cause?.name === 'HTTPParserError')
+    return new NotHeadgateError(`--server: ${expected}; what answers is not HTTP`)
   const reason = name === 'TimeoutError' ? `no answer within ${ANSWER_WITHIN_MS} ms` : REASONS.get(code)
   return new UnavailableError(`--server: ${expected}; got ${reason ?? (code || cause?.message || message)}`)
 }
