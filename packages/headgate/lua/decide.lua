@@ -30,6 +30,7 @@ local checks = { KINDS }
 
 local alternatives = ARGV[2] + 0
 local limits = math.max(1, ARGV[3 + alternatives] + 0)
+expect_current(alternatives + 4, 5, 2)
 
 local function look(question, index)
   local at = 5 * index + alternatives - 1

@@ -15,6 +15,7 @@ local function look_at_KIND(key_N, cost_N, NUMBERS)
 end
 -- @end
 local looks = { KINDS }
+expect_current(2, 5, 2)
 
 local reply = {}
 for index, key in ipairs(KEYS) do

@@ -27,6 +27,7 @@ local function charge_beyond_KIND(key_N, amount, charged_at, held_since, NUMBERS
 end
 -- @end
 local charges = { KINDS }
+expect_current(2, 7, 1)
 
 local reply = {}
 for index, key in ipairs(KEYS) do

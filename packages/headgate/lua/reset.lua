@@ -16,6 +16,7 @@ local function reset_KIND(key_N, NUMBERS)
 end
 -- @end
 local resets = { KINDS }
+expect_current(2, 4, 1)
 
 local forgotten = 0
 for index, key in ipairs(KEYS) do

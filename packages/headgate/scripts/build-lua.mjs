@@ -18,6 +18,8 @@ const target = new URL(option('to') ?? '../src/store/redis/scripts.gen.ts', impo
 const SECTIONS = [
   'functions',
   'alone',
+  'period',
+  'current',
   'prepare',
   'load',
   'write',
@@ -26,6 +28,7 @@ const SECTIONS = [
   'refund',
   'beyond',
   'renew',
+  'credit',
   'reset',
 ]
 
@@ -55,7 +58,7 @@ function readKind(file) {
       section = kind.sections[name] = []
     } else if (name !== undefined) {
       if (kind.sections[name] === undefined) throw new Error(`${file}: @${name} must stand before it is used`)
-      section.push(...kind.sections[name])
+      section.push(sectionOf(kind, name))
     } else if (isCode(line)) section.push(line.trim())
   }
   if (kind.numbers?.length > MOST_NUMBERS)
@@ -66,17 +69,30 @@ function readKind(file) {
 
 const kinds = luaFiles('algorithms/').map(readKind)
 
-/** A section by the name of its constant in the generated file. */
-const reference = (kind, section) => ({ kind, section })
+/** A section of an algorithm, by the name of its constant in the generated file. */
+function sectionOf(kind, section) {
+  return { constant: `${kind.name}_${section}`, parts: kind.sections[section] }
+}
 
-/** The parts of a script: lines, and references to sections of algorithms. */
+const included = new Map()
+
+/** A file of lua/include, likewise; after those that it includes itself. */
+function include(file) {
+  if (!included.has(file)) {
+    const constant = file.replace(/_(.)/g, (_, letter) => letter.toUpperCase())
+    included.set(file, { constant, parts: partsOf(linesOf(`include/${file}.lua`)) })
+  }
+  return included.get(file)
+}
+
+/** The parts of a script: lines, and what goes by a name. */
 function partsOf(lines) {
   const parts = []
   let made = ''
   for (let index = 0; index < lines.length; index++) {
     const line = lines[index]
     const [name, rest] = directiveOf(line)
-    if (name === 'include') parts.push(...partsOf(linesOf(`include/${rest}.lua`)))
+    if (name === 'include') parts.push(include(rest))
     else if (name === 'functions') for (const kind of kinds) addSection(parts, kind, 'functions')
     else if (name === 'kinds') {
       const end = lines.findIndex((other, at) => at > index && directiveOf(other)[0] === 'end')
@@ -116,17 +132,13 @@ function expand(lines, kind) {
 }
 
 function addSection(parts, kind, section) {
-  if (kind.sections[section] !== undefined) parts.push(reference(kind, section))
+  if (kind.sections[section] !== undefined) parts.push(sectionOf(kind, section))
 }
 
-const textOf = parts =>
-  parts
-    .map(part => (typeof part === 'string' ? part : part.kind.sections[part.section].join('\n')))
-    .join('\n')
+const textOf = parts => parts.map(part => (typeof part === 'string' ? part : textOf(part.parts))).join('\n')
 const escaped = text => text.replace(/[`\\]|\$\{/g, '\\$&')
-const constantOf = ({ kind, section }) => `${kind.name}_${section}`
 const literal = parts =>
-  `\`${parts.map(part => (typeof part === 'string' ? escaped(part) : `\${${constantOf(part)}}`)).join('\n')}\``
+  `\`${parts.map(part => (typeof part === 'string' ? escaped(part) : `\${${part.constant}}`)).join('\n')}\``
 
 /** Names of functions and their library carry a hash of the code, so that two versions can live on one server. */
 function render() {
@@ -136,14 +148,15 @@ function render() {
   })
   const library = `headgate_${sha1(scripts.map(script => script.sha).join('')).slice(0, 8)}`
   const constants = kinds.flatMap(kind =>
-    Object.entries(kind.sections)
-      .filter(([section]) => section !== 'write')
-      .map(([section, lines]) => `const ${constantOf({ kind, section })} = \`${escaped(lines.join('\n'))}\``),
+    Object.keys(kind.sections).map(section => {
+      const { constant, parts } = sectionOf(kind, section)
+      return `const ${constant} = ${literal(parts)}`
+    }),
   )
   const straight = kinds.map(kind => {
     const used = ['functions', 'alone', 'prepare', 'load', 'charge', 'deny'].map(
       section =>
-        `    ${section}: ${kind.sections[section] === undefined ? "''" : constantOf({ kind, section })},`,
+        `    ${section}: ${kind.sections[section] === undefined ? "''" : `${kind.name}_${section}`},`,
     )
     const numbers = kind.numbers.map(name => `'${name}'`).join(', ')
     return `  ${kind.name}: {\n    numbers: [${numbers}],\n    state: \`${escaped(kind.state)}\`,\n${used.join('\n')}\n  },`
@@ -152,14 +165,18 @@ function render() {
     ({ name, parts, sha }) =>
       `  ${name}: {\n    sha: '${sha}',\n    functionName: '${library}_${name}',\n    text: ${literal(parts)},\n  },`,
   )
-  const shared = ['problem', 'test_clock'].map(
-    name =>
-      `export const ${name.replace('_c', 'C')}: string = ${literal(partsOf(linesOf(`include/${name}.lua`)))}`,
-  )
+  // Those that straight-line scripts need, too.
+  const exported = ['problem', 'test_clock'].map(include)
+  const shared = [...included.values()].map(file => {
+    const declared = exported.includes(file)
+      ? `export const ${file.constant}: string`
+      : `const ${file.constant}`
+    return `${declared} = ${literal(file.parts)}`
+  })
   const names = scripts.map(({ name }) => `'${name}'`).join(' | ')
   const texts = [
     ...scripts.map(({ parts }) => textOf(parts)),
-    ...kinds.flatMap(kind => Object.values(kind.sections).flat()),
+    ...kinds.flatMap(kind => Object.values(kind.sections).map(textOf)),
   ]
   const commands = new Set(
     [...texts.join('\n').matchAll(/\bcall\('([A-Z]+)'/g)].map(([, command]) => command.toLowerCase()),

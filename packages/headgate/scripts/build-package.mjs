@@ -4,7 +4,7 @@
 
 import { existsSync, readFileSync } from 'node:fs'
 import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { rolldown } from 'rolldown'
 import { dts } from 'rolldown-plugin-dts'
@@ -131,6 +131,29 @@ async function bundleCode(entries) {
   return { output, threads: threads.map(([name]) => name) }
 }
 
+/**
+ * The compiler names a type by the shortest path to it, which may be an entry point, with all that it exports. This names
+ * the module that the entry point has it from.
+ */
+function typesWhereTheyAre(entries) {
+  const origins = new Map()
+  for (const entry of entries) {
+    const exported = readFileSync(entry, 'utf8').matchAll(/^export (?:type )?\{([^}]+)\} from '(.+)'/gm)
+    for (const [, names, from] of exported) {
+      for (const name of names.split(',')) origins.set(`${entry} ${name.trim()}`, join(dirname(entry), from))
+    }
+  }
+  return {
+    name: 'types-where-they-are',
+    transform(code, id) {
+      return code.replace(/import\("(\.[^"]+)\.js"\)\.(\w+)/g, (text, path, name) => {
+        const origin = origins.get(`${join(dirname(id), path)}.d.ts ${name}`)
+        return origin === undefined ? text : `import("./${relative(dirname(id), origin)}").${name}`
+      })
+    },
+  }
+}
+
 async function bundleTypes(entries) {
   const input = Object.fromEntries(
     Object.entries(entries).map(([name, file]) => [name, file.replace(/\.js$/, '.d.ts')]),
@@ -140,7 +163,7 @@ async function bundleTypes(entries) {
     external,
     preserveEntrySignatures: 'allow-extension',
     experimental: { attachDebugInfo: 'none' },
-    plugins: [dts({ dtsInput: true, tsconfig: false })],
+    plugins: [typesWhereTheyAre(Object.values(input)), dts({ dtsInput: true, tsconfig: false })],
   })
   const { output } = await bundle.generate({
     format: 'esm',

@@ -13,7 +13,8 @@ import { loadConfig } from 'headgate/config'
 const config = await loadConfig('headgate.yaml')
 \`\`\`
 
-All mistakes are reported together, each with line, column, path, the expected and the actual value, and a suggestion.
+All mistakes are reported together, each with line, column, path, the expected and the actual value, and a suggestion. Lines of JSON
+need the package \`yaml\`, too; without it, mistakes have a path alone.
 \`headgate rules validate <file>\` does only that. Settings that contradict each other and rules that could never match are mistakes.
 A limit that never denies, because another one is stricter (\`minute: 100\` beside \`hour: 50\`), is only a warning.
 
@@ -61,8 +62,8 @@ routes:
 const WHAT_IS_NOT_TAKEN = `
 ## What is not taken
 
-YAML files may not have duplicate keys, merge keys (\`<<\`), custom tags, several documents, more than 64 levels or more than 100 aliases.
-Neither format may have keys named \`__proto__\` or keys that are not text. No field takes a regular expression.
+YAML files may not have merge keys (\`<<\`), custom tags, several documents or more than 100 aliases.
+Neither format may have duplicate keys, more than 64 levels, keys named \`__proto__\` or keys that are not text. No field takes a regular expression.
 `
 
 /** Returns the page as text. The arguments are the shapes of the file's parts. */
@@ -71,8 +72,10 @@ export function policyFilePage({
   tier,
   policy,
   algorithms,
+  banFields,
   match,
   rule,
+  tokens,
   globalBudget,
   skip,
   corsFields,
@@ -96,6 +99,8 @@ export function policyFilePage({
     tierTable(defaultTiers),
     '\n## Policies\n\nA policy is a limit, a list of limits, or a map of:\n',
     table(policy.fields),
+    '\n[What a ban does](../guide/bans.md). `ban` is a map of:\n',
+    table(banFields),
     '\n## Limits\n\n[How the algorithms differ](../guide/algorithms.md). Each limit has an `algorithm` and these fields:\n',
     ...[...algorithms].map(([name, fields]) => `\n### ${name}\n${table(fields)}`),
     '\n## Rules\n\nEach of `rules` is a map of:\n',
@@ -103,6 +108,10 @@ export function policyFilePage({
     '\n`match` holds at least one of these. A rule with a method or a path belongs to the route level, any other to the',
     ' caller level.\n',
     table(match.fields),
+    '\n[What `tokens` does](../guide/llm-proxy.md#in-the-gateway). It is a map of at least one of these meters:\n',
+    table(tokens.fields),
+    '\nEach meter is a map of:\n',
+    table(tokens.fields.input.shape.fields),
     `\n## Identify\n\nEach of \`identify\` is ${bareSources.map(name => `\`${name}\``).join(', ')}, or a map of one of these names to its settings.`,
     ' [How to choose](../guide/who-is-asking.md).\n',
     'The server uses it, and so does an adapter whose limiter has a policy file, and no other way to find the caller.\n',

@@ -34,7 +34,8 @@ export async function readGraph(entries, external) {
 /**
  * Returns the name of the file for each module that several entry points share: those that the main entry point reaches
  * first, then those of the most entry points, cut where a file is full. What a module imports is reached by everything that
- * reaches the module, so it comes earlier, and no file imports one that imports it.
+ * reaches the module, so it comes earlier, and no file imports one that imports it. What one entry point alone reaches is cut
+ * likewise if it is too much for one file.
  *
  * @param {Awaited<ReturnType<typeof readGraph>>} graph
  * @param {Record<string, string>} entries
@@ -43,9 +44,14 @@ export async function readGraph(entries, external) {
  */
 export function sharedChunks(graph, entries, minify) {
   const apart = new Set([...Object.values(entries), ...[...graph.values()].flatMap(({ loads }) => loads)])
+  const sizeOf = id => minifySync(id, graph.get(id).code, { ...minify, module: true }).code.length
+  const users = [...usersOf(graph, entries)].filter(([id]) => !apart.has(id))
+  const ownSizes = new Map()
+  for (const [id, [name, other]] of users)
+    if (other === undefined) ownSizes.set(name, (ownSizes.get(name) ?? 0) + sizeOf(id))
   const groups = new Map()
-  for (const [id, names] of usersOf(graph, entries)) {
-    if (apart.has(id) || names.length < 2) continue
+  for (const [id, names] of users) {
+    if (names.length < 2 && ownSizes.get(names[0]) <= LARGEST) continue
     const key = names.includes('index') ? 'index' : names.join()
     groups.set(key, {
       rank: key === 'index' ? Number.POSITIVE_INFINITY : names.length,
@@ -58,7 +64,7 @@ export function sharedChunks(graph, entries, minify) {
   for (const { modules } of inOrder) {
     const inGroup = new Set(modules)
     for (const id of reachedFrom(graph, modules).filter(module => inGroup.has(module))) {
-      const { length } = minifySync(id, graph.get(id).code, { ...minify, module: true }).code
+      const length = sizeOf(id)
       if (size > 0 && size + length > LARGEST) [part, size] = [part + 1, 0]
       size += length
       chunkOf.set(id, `shared-${part}`)

@@ -106,6 +106,10 @@ const STAGES: Readonly<Record<string, Row>> = {
     may: ['algorithms', 'errors', 'limiter'],
     types: ['adapters', 'store'],
   },
+  'adapters/better-auth': {
+    holds: 'better-auth, which brings limits of its own',
+    may: ['adapters', 'algorithms', 'decision', 'limiter', 'observe'],
+  },
   'adapters/next': {
     holds: 'Next.js',
     may: ['adapters'],
@@ -133,8 +137,8 @@ const STAGES: Readonly<Record<string, Row>> = {
   },
   outbound: {
     holds: 'calls to others: waiting for a turn, and how much an upstream can take',
-    may: ['adapters', 'errors', 'policy', 'time'],
-    types: ['decision', 'limiter', 'subject'],
+    may: ['adapters', 'algorithms', 'errors', 'policy', 'store', 'time'],
+    types: ['check', 'decision', 'limiter', 'subject'],
   },
   testing: {
     holds: 'contract suites and fakes for users',

@@ -3,15 +3,23 @@
  * the names its page assumes.
  */
 import { execFile } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, it } from 'vitest'
 
 const REPOSITORY = join(import.meta.dirname, '../../..')
-const PAGES = ['README.md', 'CONTRIBUTING.md', 'packages/headgate/README.md', ...pagesBelow('docs')].filter(
-  page => !/^docs\/(?:adr|node_modules|reference\/api)\//.test(page),
+/** All that readers see: not decisions on record, nor the report of the API, which is no program. */
+const PAGES = [
+  ...readdirSync(REPOSITORY).filter(name => name.endsWith('.md')),
+  ...readdirSync(join(REPOSITORY, 'packages')).map(name => `packages/${name}/README.md`),
+  ...['docs', 'examples', 'deploy'].flatMap(pagesBelow),
+].filter(
+  page =>
+    !/^docs\/(?:adr|reference\/api)\/|\/node_modules\//.test(page) && existsSync(join(REPOSITORY, page)),
 )
+/** A program in another of these would not be compiled. */
+const OTHER_LANGUAGE = /^ *```(?:tsx|jsx|mts|cts|mjs|cjs|typescript|javascript)\b/m
 const COMPILER_OPTIONS = {
   strict: true,
   noEmit: true,
@@ -31,7 +39,11 @@ const TAKEN_FOR_GRANTED: Readonly<Record<string, string>> = {
   createLimiter: `import { createLimiter } from 'headgate'`,
   createClientAddress: `import { createClientAddress } from 'headgate/identify'`,
   slidingWindowLog: `import { slidingWindowLog } from 'headgate'`,
+  tier: `import { tier } from 'headgate'`,
   slidingWindowCounter: `import { slidingWindowCounter } from 'headgate'`,
+  ban: `import { ban } from 'headgate'`,
+  quota: `import { quota } from 'headgate'`,
+  together: `import { together } from 'headgate'`,
   tokenBucket: `import { tokenBucket } from 'headgate'`,
   HeadgateEvent: `import type { HeadgateEvent } from 'headgate'`,
   storeContract: `import { storeContract } from 'headgate/testing'`,
@@ -110,6 +122,16 @@ declare const useLimiter: import('headgate').Limiter<'api', string>
 useSubject(() => new Response(), { limiter: useLimiter, policy: 'api', subject })`,
   proxy: `void (proxy satisfies (request: import('next/server.js').NextRequest) => unknown)`,
   GET: `void (GET satisfies (request: import('next/server.js').NextRequest) => Promise<Response>)`,
+  POST: `void (POST satisfies (request: import('next/server.js').NextRequest) => Promise<Response>)`,
+  store: `import { createLimiter as useStore } from 'headgate'
+useStore({ store, policies: {} })`,
+  myStore: `import { createLimiter as useMyStore } from 'headgate'
+useMyStore({ store: myStore({ clock: { nowUs: () => 0, unixMs: () => 0 } }), policies: {} })`,
+  glideConnection: `import { redisStore as useConnection } from 'headgate/redis'
+declare const useGlide: import('@valkey/valkey-glide').GlideClient
+useConnection(glideConnection(useGlide))`,
+  identify: `import { rateLimit as useIdentify } from 'headgate/express'
+useIdentify({ limit: 1, window: '1s', identify })`,
   AppModule: `import { NestFactory as UseModule } from '@nestjs/core'
 UseModule.create(AppModule)`,
 }
@@ -117,7 +139,7 @@ UseModule.create(AppModule)`,
 const ELSEWHERE = `
 declare module 'your-framework' {
   interface Call {
-    method: string; target: string; route?: string; remoteAddress: string; headers: Record<string, string>
+    method: string; target: string; route?: string; remoteAddress: string; headers: Record<string, string>; signal: AbortSignal
     answer: { status: number; headers: Record<string, string>; body: string }
   }
 }
@@ -152,6 +174,14 @@ it.each(Object.keys(MODULES) as (keyof typeof MODULES)[])(
   },
   120_000,
 )
+
+it('every program of a page is shown as ts or js, so that it is compiled', () => {
+  const texts = PAGES.map(page => [page, readFileSync(join(REPOSITORY, page), 'utf8')] as const)
+  expect(texts.filter(([, text]) => OTHER_LANGUAGE.test(text)).map(([page]) => page)).toEqual([])
+  expect(PAGES).toEqual(
+    expect.arrayContaining(['README.md', 'packages/server/README.md', 'examples/README.md']),
+  )
+})
 
 interface Snippet {
   readonly page: string
@@ -235,7 +265,7 @@ async function compile(snippets: readonly Snippet[], resolution: keyof typeof MO
 
 function grantedTo(code: string): string {
   const adapter = Object.keys(APPS).find(name => code.includes(`headgate/${name}'`)) ?? 'express'
-  const used = Object.entries(IN_USE).flatMap(([name, use]) => (declares(code, name) ? [use] : []))
+  const used = Object.entries(IN_USE).flatMap(([name, use]) => (declaresForAll(code, name) ? [use] : []))
   const all = [code, ...used].join('\n')
   const granted = Object.entries(TAKEN_FOR_GRANTED)
     .filter(([name]) => uses(all, name) && !declares(code, name))
@@ -245,6 +275,11 @@ function grantedTo(code: string): string {
 
 function uses(code: string, name: string): boolean {
   return new RegExp(`(?<![.\\w'/-])${name}\\b(?!['/-])`).test(code)
+}
+
+/** Whether a name is declared outside any function. */
+function declaresForAll(code: string, name: string): boolean {
+  return new RegExp(`^(?:export )?(?:const|function|class) ${name}\\b`, 'm').test(code)
 }
 
 function declares(code: string, name: string): boolean {

@@ -4,15 +4,19 @@ import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { describe, expect, it } from 'vitest'
 import { parseConfig } from '../src/config.js'
+import { compileExamples } from './support/compiled-examples.ts'
+
+const folder = await compileExamples()
+const compiled = (file: string): URL => pathToFileURL(join(folder, file))
 
 it('the fetch example lets five requests of a key pass, and another key still', async () => {
-  const example = new URL('../../../examples/fetch/worker.mjs', import.meta.url).href
+  const example = compiled('fetch/worker.js').href
   const { default: worker } = (await import(example)) as {
     default: { fetch(request: Request): Promise<Response> }
   }
@@ -25,10 +29,10 @@ it('the fetch example lets five requests of a key pass, and another key still', 
 })
 
 it.each([
-  ['express', new URL('../../../examples/express/app.mjs', import.meta.url)],
-  ['fastify', new URL('../../../examples/fastify/app.mjs', import.meta.url)],
-  ['hono', new URL('../../../examples/hono/app.mjs', import.meta.url)],
-  ['koa', new URL('../../../examples/koa/app.mjs', import.meta.url)],
+  ['express', compiled('express/app.js')],
+  ['fastify', compiled('fastify/app.js')],
+  ['hono', compiled('hono/app.js')],
+  ['koa', compiled('koa/app.js')],
 ])(
   'the %s example lets five requests of an address pass, and two logins',
   async (name, { href: example }) => {
@@ -52,7 +56,7 @@ it.each([
 )
 
 it('the better-auth example lets five requests of an address to a path pass', async () => {
-  const example = new URL('../../../examples/better-auth/app.mjs', import.meta.url).href
+  const example = compiled('better-auth/app.js').href
   const { auth } = (await import(example)) as { auth: { handler(request: Request): Promise<Response> } }
   const statuses: number[] = []
   for (let time = 0; time < 6; time++)
@@ -61,7 +65,7 @@ it('the better-auth example lets five requests of an address to a path pass', as
 })
 
 it('the mcp example lets five calls of a tool pass', async () => {
-  const example = fileURLToPath(new URL('../../../examples/mcp/app.mjs', import.meta.url))
+  const example = fileURLToPath(compiled('mcp/app.js'))
   const client = new Client({ name: 'test', version: '1' })
   await client.connect(new StdioClientTransport({ command: process.execPath, args: [example] }))
   for (let time = 0; time < 5; time++) await client.callTool({ name: 'time' })
@@ -71,7 +75,7 @@ it('the mcp example lets five calls of a tool pass', async () => {
 
 describe('the llm-proxy example', () => {
   type Start = (port: number, ...rest: unknown[]) => Promise<Server>
-  const example = new URL('../../../examples/llm-proxy/app.mjs', import.meta.url).href
+  const example = compiled('llm-proxy/app.js').href
   const urlOf = (server: Server) => `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 
   async function withProxy(
@@ -129,7 +133,7 @@ describe('the llm-proxy example', () => {
 })
 
 it('the trpc example lets five calls of a user pass, and two exports', async () => {
-  const example = new URL('../../../examples/trpc/app.mjs', import.meta.url).href
+  const example = compiled('trpc/app.js').href
   const { start } = (await import(example)) as { start(port: number): Promise<Server> }
   const server = await start(0)
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
@@ -151,22 +155,20 @@ it('the trpc example lets five calls of a user pass, and two exports', async () 
 })
 
 it('the degradation example shows what callers get while the store is frozen', async () => {
-  const example = fileURLToPath(
-    new URL('../../../examples/degradation/degradation.test.mjs', import.meta.url),
-  )
+  const example = fileURLToPath(compiled('degradation/degradation.test.js'))
   const { stdout } = await promisify(execFile)(process.execPath, ['--test', '--test-reporter=tap', example])
   expect(stdout).toMatch(/^# pass 1$/m)
   expect(stdout).toMatch(/^# fail 0$/m)
 })
 
 it('the policy-file example limits logins as its file says, and as the file says after it changed', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'headgate-example-'))
-  const example = new URL('../../../examples/policy-file/app.mjs', import.meta.url).href
+  const own = mkdtempSync(join(tmpdir(), 'headgate-example-'))
+  const example = compiled('policy-file/app.js').href
   const { createApp } = (await import(example)) as {
     createApp(file: string): Promise<{ server: Server }>
   }
-  const text = readFileSync(new URL('./headgate.yaml', example), 'utf8')
-  const file = join(folder, 'headgate.yaml')
+  const text = readFileSync(new URL('../../../examples/policy-file/headgate.yaml', import.meta.url), 'utf8')
+  const file = join(own, 'headgate.yaml')
   writeFileSync(file, text)
   const { server } = await createApp(file)
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
@@ -185,7 +187,7 @@ it('the policy-file example limits logins as its file says, and as the file says
   } finally {
     server.closeAllConnections()
     await new Promise(resolve => server.close(resolve))
-    rmSync(folder, { recursive: true, force: true })
+    rmSync(own, { recursive: true, force: true })
   }
 })
 

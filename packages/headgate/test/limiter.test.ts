@@ -10,6 +10,7 @@ import {
   memoryStore,
   slidingWindowCounter,
   slidingWindowLog,
+  tier,
   tokenBucket,
 } from '../src/index.js'
 import { CASES_START_US, type ManualClock, manualClock } from '../src/testing/manual-clock.js'
@@ -29,7 +30,7 @@ function setUp() {
       login: tokenBucket({ capacity: 5, refillPerSecond: 0.1 }),
       banned: slidingWindowLog({ limit: 0, window: '1m' }),
     },
-    tiers: { ...defaultTiers, vip: {} },
+    tiers: { ...defaultTiers, vip: tier({}) },
   })
   return { clock, store, limiter }
 }
@@ -165,6 +166,18 @@ describe('peek', () => {
 })
 
 describe('refund', () => {
+  it('refund and settle reject a decision of another limiter, even on the same store', async () => {
+    const store = memoryStore()
+    const policies = { api: slidingWindowLog({ limit: 5, window: '1m' }) }
+    const [one, other] = [createLimiter({ policies, store }), createLimiter({ policies, store })]
+    const decision = await one.check('user:1', { policy: 'api', cost: 2 })
+    expect(await one.refund(decision)).toBe(2)
+    const foreign = { code: 'ERR_HEADGATE_INVALID_OPTION', field: 'decision' }
+    await expect(other.refund(decision)).rejects.toMatchObject(foreign)
+    await expect(other.settle(decision, 1)).rejects.toMatchObject(foreign)
+    expect((await one.peek('user:1', { policy: 'api' })).remaining).toBe(5)
+  })
+
   it('refund gives back what was charged, once', async () => {
     const { limiter } = setUp()
     const first = await limiter.check('user:42', { policy: 'api', cost: 2 })
@@ -278,7 +291,7 @@ describe('the anonymous tier: 10 a minute, burst 2×', () => {
   it('a tier of 10 a minute, burst 2×, gives 20 in the first minute, never more than 20 in any, and 10 in the long run', async () => {
     const clock = manualClock()
     const store = memoryStore({ clock })
-    const limiter = createLimiter({ store, tiers: { anonymous: { minute: 10, burst: 2 } } })
+    const limiter = createLimiter({ store, tiers: { anonymous: tier({ minute: 10, burst: 2 }) } })
     const admitted = await hammer(limiter, clock, 20 * 60)
     expect(between(admitted, 0, 60)).toBe(20)
     for (let second = 0; second < 20 * 60; second++) {

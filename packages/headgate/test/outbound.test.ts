@@ -111,6 +111,50 @@ describe('headers of the other side', () => {
     [{ 'x-ratelimit-remaining': '2', 'x-ratelimit-reset': '30' }, 0],
     [{ 'x-ratelimit-remaining': 'none', 'x-ratelimit-reset': '30' }, 0],
     [{}, 0],
+    [{ 'retry-after-ms': '1500', 'retry-after': '7' }, 1_500],
+    [{ 'retry-after-ms': 'soon', 'retry-after': '7' }, 7_000],
+    [{ 'x-ratelimit-remaining-requests': '0', 'x-ratelimit-reset-requests': '6m0s' }, 360_000],
+    [{ 'x-ratelimit-remaining-requests': '0', 'x-ratelimit-reset-requests': '12ms' }, 12],
+    [{ 'x-ratelimit-remaining-tokens': '0', 'x-ratelimit-reset-tokens': '1h2m3.5s' }, 3_600_000],
+    [{ 'x-ratelimit-remaining-tokens': '0', 'x-ratelimit-reset-tokens': '2m59.56s' }, 179_560],
+    [{ 'x-ratelimit-remaining-tokens': '0', 'x-ratelimit-reset-tokens': '250µs' }, 1],
+    [{ 'x-ratelimit-remaining-tokens': '0', 'x-ratelimit-reset-tokens': '3' }, 3_000],
+    [{ 'x-ratelimit-remaining-tokens': '17', 'x-ratelimit-reset-tokens': '6m0s' }, 0],
+    [{ 'x-ratelimit-remaining-tokens': '0', 'x-ratelimit-reset-tokens': '6 minutes' }, 0],
+    [{ 'x-ratelimit-remaining-tokens': '0' }, 0],
+    [
+      {
+        'x-ratelimit-remaining-requests': '0',
+        'x-ratelimit-reset-requests': '2s',
+        'x-ratelimit-remaining-tokens': '0',
+        'x-ratelimit-reset-tokens': '9s',
+      },
+      9_000,
+    ],
+    [
+      {
+        'anthropic-ratelimit-requests-remaining': '4',
+        'anthropic-ratelimit-requests-reset': new Date(NOW_MS + 60_000).toISOString(),
+        'anthropic-ratelimit-input-tokens-remaining': '0',
+        'anthropic-ratelimit-input-tokens-reset': new Date(NOW_MS + 8_000).toISOString(),
+      },
+      8_000,
+    ],
+    [
+      {
+        'anthropic-ratelimit-output-tokens-remaining': '0',
+        'anthropic-ratelimit-output-tokens-reset': '2027-01-15T10:00:05+02:00',
+      },
+      5_000,
+    ],
+    [{ 'anthropic-ratelimit-tokens-remaining': '0', 'anthropic-ratelimit-tokens-reset': 'tomorrow' }, 0],
+    [
+      {
+        'anthropic-ratelimit-tokens-remaining': '0',
+        'anthropic-ratelimit-tokens-reset': new Date(NOW_MS - 1_000).toISOString(),
+      },
+      0,
+    ],
   ])('an answer with %j means a pause of %d ms', (headers, ms) => {
     expect(pauseAfterMs(new Headers(headers as Record<string, string>), NOW_MS)).toBe(ms)
   })

@@ -38,7 +38,10 @@ type Ask = (path: string, init?: RequestInit) => Promise<Response>
 
 /** Serves the `app` of a recipe. */
 async function serving(heading: string): Promise<Ask> {
-  const { app } = await recipe<{ app: RequestListener }>(heading)
+  return asking((await recipe<{ app: RequestListener }>(heading)).app)
+}
+
+async function asking(app: RequestListener): Promise<Ask> {
   const server = createServer(app).listen(0, '127.0.0.1')
   servers.push(server)
   await new Promise(resolve => server.once('listening', resolve))
@@ -74,6 +77,22 @@ it('plans: each has its own limit', async () => {
   const ask = await serving('Plans: free, pro, enterprise')
   expect(await statuses(() => ask('/', as('bob')), 4)).toEqual([200, 200, 200, 429])
   expect(await statuses(() => ask('/', as('ada')), 10)).toEqual(Array(10).fill(200))
+})
+
+it('a monthly plan: bought units follow those of the month, and a payment told twice counts once', async () => {
+  const { createPlan } = await recipe<{
+    createPlan(url: string): { app: RequestListener; close(): Promise<void> }
+  }>('A monthly plan with top-ups')
+  const { app, close } = createPlan(`redis://127.0.0.1:${redis.port}`)
+  const ask = await asking(app)
+  const usage = async () => (await ask('/usage', as('ada'))).json()
+  expect(await statuses(() => ask('/', as('ada')), 4)).toEqual([200, 200, 200, 429])
+  const paid = async () => (await ask('/paid', json({ user: 'ada', units: 2, payment: 'pay-1' }))).json()
+  expect([await paid(), await paid()]).toEqual([{ added: true }, { added: false }])
+  expect(await usage()).toMatchObject({ used: 3, limit: 3, credits: 2, resetsAt: expect.any(Number) })
+  expect(await statuses(() => ask('/', as('ada')), 3)).toEqual([200, 200, 429])
+  expect(await usage()).toMatchObject({ used: 5, limit: 3, credits: 0 })
+  await close()
 })
 
 it('cost: an export takes as much as ten items', async () => {
@@ -149,6 +168,14 @@ it('five exports run at once, the sixth is denied, and a place comes free', asyn
   expect((await ask('/export')).status).toBe(200)
 })
 
+it('a request that is a little too early waits, and passes', async () => {
+  const ask = await serving('Wait instead of a 429')
+  const together = await Promise.all(Array.from({ length: 4 }, () => ask('/')))
+  expect(together.map(({ status }) => status)).toEqual([200, 200, 200, 200])
+  const waited = (await Promise.all(together.map(answer => answer.json()))) as { waitedMs: number }[]
+  expect(waited.filter(({ waitedMs }) => waitedMs === 0)).toHaveLength(2)
+})
+
 it('a unit test moves the clock', async () => {
   const { aLimitEndsWithItsWindow } = await recipe<{ aLimitEndsWithItsWindow(): Promise<boolean[]> }>(
     'Unit tests with a fake clock',
@@ -165,19 +192,26 @@ it('shadow denies nobody and counts whom it would have', async () => {
   expect(limiter.counts().shadow).toMatchObject({ api: { wouldDeny: 3 } })
 })
 
-it('an override and a ban take effect, and can be taken back', async () => {
-  const { limiter, promote, ban, pardon } = await recipe<
-    { limiter: Limiter } & Record<'promote' | 'ban' | 'pardon', (user: string) => Promise<unknown>>
+it('numbers are overridden for all or for one, and a user is banned until it is pardoned', async () => {
+  const { limiter, raiseForAll, raiseFor, ban, unban } = await recipe<
+    { limiter: Limiter; raiseForAll(): Promise<void> } & Record<
+      'raiseFor' | 'ban' | 'unban',
+      (user: string) => Promise<void>
+    >
   >('Override and ban from code')
-  const check = async () => (await limiter.check('user:ada', { tier: 'free' })).allowed
-  expect([await check(), await check(), await check(), await check()]).toEqual([true, true, true, false])
-  await promote('ada')
-  expect(await check()).toBe(true)
+  const limitOf = async (user: string) => (await limiter.check(`user:${user}`, { policy: 'api' })).limit
+  expect(await limitOf('ada')).toBe(3)
+  await raiseForAll()
+  await raiseFor('ada')
+  expect([await limitOf('ada'), await limitOf('bob')]).toEqual([500, 5])
   await ban('ada')
-  expect(await check()).toBe(false)
-  await pardon('ada')
-  await limiter.reset('user:ada')
-  expect(await check()).toBe(true)
+  expect(await limiter.check('user:ada', { policy: 'api' })).toMatchObject({
+    allowed: false,
+    reason: 'banned',
+    retryAfterMs: expect.closeTo(86_400_000, -5),
+  })
+  await unban('ada')
+  expect(await limiter.check('user:ada', { policy: 'api' })).toMatchObject({ allowed: true })
 })
 
 it('tenants on one Redis have limits of their own', async () => {

@@ -115,12 +115,6 @@ if value_N and not find(value_N, '^[%d:]+$') then
   error(BAD_STATE, 0)
 end
 
--- @functions
--- A time to live that is missing, or that of before a step of the clock; nil for any other.
-local function wrong_ttl(key, span)
-  local ttl = call('PTTL', key)
-  return (ttl == -1 or ttl > 2 * span) and ttl or nil
-end
 
 -- @alone
 -- The time to live of the only key is the clock: it says whether the key exists, its window, and where in it now is.

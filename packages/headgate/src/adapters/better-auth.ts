@@ -2,6 +2,7 @@ import type { Limit } from '../algorithms/algorithm.js'
 import { slidingWindowLog } from '../algorithms/sliding-window-log.js'
 import type { Decision } from '../decision/decision.js'
 import { retryAfterSeconds } from '../decision/headers.js'
+import { checkLimits } from '../limiter/given-limits.js'
 import type { Limiter } from '../limiter/limiter.js'
 import { type Logger, parseLogger } from '../observe/logger.js'
 import { logFaults } from './log.js'
@@ -61,7 +62,7 @@ export function betterAuthStorage({
     try {
       // An address and a path, as better-auth joins them.
       const limit = { subject: { type: 'client', id: key }, policy: name, limit: limitOf(rule) }
-      return (await limiter.checkLimits({ alternatives: [[limit]] })).decision
+      return (await checkLimits(limiter, { alternatives: [[limit]] })).decision
     } catch (error) {
       const decision = limiter.fallback()
       report(error, decision)

@@ -112,7 +112,13 @@ describe('a request', () => {
     const limiter = setUp()
     for (const skip of [() => true, async () => true]) {
       const enforce = enforceWith({ limiter, policy: 'api', subject: 'user:1', skip, onDecision })
-      expect(await enforce({})).toEqual({ allowed: true, decision: null, headers: [], ended: null })
+      expect(await enforce({})).toEqual({
+        allowed: true,
+        decision: null,
+        headers: [],
+        ended: null,
+        reserveTokens: null,
+      })
     }
     expect(onDecision).not.toHaveBeenCalled()
     expect((await limiter.peek('user:1', { policy: 'api' })).remaining).toBe(2)

@@ -3,14 +3,18 @@
  * response carries. An adapter only converts its request (`Framework`) and writes the outcome.
  */
 import type { Decision } from '../decision/decision.js'
-import { decisionHeaders, type HeaderField, type HeaderOptions } from '../decision/headers.js'
+import { createHeadersOf, type HeaderField, type HeaderOptions } from '../decision/headers.js'
 import { isHeadgateError, unexpected } from '../errors/headgate-error.js'
 import { ignoreRejection } from '../errors/ignore-rejection.js'
-import type { Limiter } from '../limiter/limiter.js'
+import type { Hold } from '../limiter/fair-queue.js'
+import type { Limiter, RuleLimiter } from '../limiter/limiter.js'
 import { parseLogger } from '../observe/logger.js'
 import { claimedMethods } from '../policy/claimed-methods.js'
+import { boundOf } from '../policy/refund-rate.js'
 import type { RefundBound } from '../policy/refund-rule.js'
 import type { RequestFacts } from '../policy/request-facts.js'
+import type { Estimates } from '../policy/token-meters.js'
+import { parseWait } from '../policy/wait.js'
 import type { MaybePromise } from '../store/store.js'
 import type { HttpRequest } from '../subject/http-request.js'
 import { isPromise } from '../subject/sources.js'
@@ -44,6 +48,8 @@ export interface Passed {
   readonly headers: readonly HeaderField[]
   /** Must be called when the response has ended; null if nothing depends on it. */
   readonly ended: Ended | null
+  /** Reserves the tokens of a model that the request takes besides, by the policy file; null if it limits none. */
+  readonly reserveTokens: ((estimates: Estimates) => MaybePromise<Outcome>) | null
 }
 
 export interface Rejected extends Rejection {
@@ -54,7 +60,7 @@ export interface Rejected extends Rejection {
 /** Decides a request, synchronously if possible. Never throws and never rejects. */
 export type Enforce<Native> = (native: Native) => MaybePromise<Outcome>
 
-const SKIPPED: Passed = { allowed: true, decision: null, headers: [], ended: null }
+const SKIPPED: Passed = { allowed: true, decision: null, headers: [], ended: null, reserveTokens: null }
 
 /** Creates the function that an adapter calls for every request. Throws for invalid options, by name. */
 export function createEnforce<Native>(
@@ -64,14 +70,14 @@ export function createEnforce<Native>(
 ): Enforce<Native> {
   const options = limiterOptions(given, framework)
   validateOptions(options, framework.knowsPeer)
-  const { onDecision, onDenied, body, contentType, retryAfterJitterMs = 0 } = options
+  const { onDecision, onDenied, resetIf, body, contentType, retryAfterJitterMs = 0 } = options
   const refundIf = refundIfOf(options)
   const headerOptions = headerOptionsOf(options)
+  const headersOf = createHeadersOf(headerOptions)
   const { limiter, onStoreFailure, policy } = options
   const fault = { ...(onStoreFailure && { onStoreFailure }), ...(typeof policy === 'string' && { policy }) }
-  const isByRules = rulesOf(options) !== null
+  const rules = rulesOf(options)
   const read = (native: Native) => framework.read(native)
-  const chargeKeyOf = createChargeKeyOf(options)
   const ask = createAsk(options, read)
   const logger = parseLogger(options.logger)
   const lookUp = createLookUp(options, read, warnOnce(logger))
@@ -79,50 +85,64 @@ export function createEnforce<Native>(
 
   /** A look-up that failed named nobody, so the address is asked for; `closed` rejects what is not certain. */
   function decideFound(native: Native, found: Found): MaybePromise<Outcome> {
-    const { failure } = found
-    if (failure === null) return decide(native, found)
-    if (rejectsFault(native)) return answerFault(native, failure.error)
-    const tell = (outcome: Outcome): Outcome => {
-      report(failure.error, outcome.decision ?? undefined)
-      return outcome
-    }
-    const outcome = decide(native, found)
-    return isPromise(outcome) ? outcome.then(tell) : tell(outcome)
+    if (found.failure === null) return decide(native, found)
+    const { error } = found.failure
+    return rejectsFault(native) ? answerFault(native, error) : tellAfter(decide(native, found), error)
+  }
+
+  function tellAfter(outcome: MaybePromise<Outcome>, error: unknown): MaybePromise<Outcome> {
+    if (isPromise(outcome)) return outcome.then(known => tellAfter(known, error))
+    report(error, outcome.decision ?? undefined)
+    return outcome
   }
 
   function decide(native: Native, found: Found): MaybePromise<Outcome> {
-    const origin = framework.origin(native)
-    const charge = chargeKeyOf(found)
-    const earlier = earlierDecision(origin, charge)
-    if (isPromise(earlier)) {
-      return earlier.then(
-        decided => answer(native, decided),
-        error => answerFault(native, error),
-      )
-    }
-    if (earlier !== null) return answer(native, earlier)
+    const origin = framework.origin(native) as Marked
+    const last = origin[CHARGED]
+    const earlier = last === undefined ? null : earlierDecision(last, limiter, found)
+    if (earlier !== null)
+      return isPromise(earlier) ? answerLater(native, earlier, found) : answer(native, earlier, found)
     const decision = ask(native, found)
-    const charged = rememberDecision(origin, charge, decision)
-    if (!isPromise(decision)) return firstAnswer(native, decision)
+    const charged = new Charged(limiter, found, decision, last)
+    if (Object.isExtensible(origin)) origin[CHARGED] = charged
+    return isPromise(decision)
+      ? firstAnswerLater(native, decision, charged)
+      : firstAnswer(native, decision, found)
+  }
+
+  function answerLater(native: Native, decision: Promise<Decision>, found: Found): Promise<Outcome> {
+    return decision.then(
+      decided => answer(native, decided, found),
+      error => answerFault(native, error),
+    )
+  }
+
+  function firstAnswerLater(native: Native, decision: Promise<Decision>, charged: Charged): Promise<Outcome> {
     return decision.then(
       decided => {
         charged.decision = decided
-        return firstAnswer(native, decided)
+        return firstAnswer(native, decided, charged.charge)
       },
       error => answerFault(native, error),
     )
   }
 
-  function firstAnswer(native: Native, decision: Decision): Outcome {
+  function firstAnswer(native: Native, decision: Decision, found: Found | null): Outcome {
     notify(onDecision, decision, native)
     if (!decision.allowed) notify(onDenied, decision, native)
-    return answer(native, decision)
+    return answer(native, decision, found)
   }
 
-  function answer(native: Native, decision: Decision): Outcome {
+  /** `found` is null where nothing more is asked about the request. */
+  function answer(native: Native, decision: Decision, found: Found | null): Outcome {
     if (decision.allowed) {
-      const headers = decisionHeaders(decision, headerOptions)
-      return { allowed: true, decision, headers, ended: endedOf(decision, native) }
+      return {
+        allowed: true,
+        decision,
+        headers: headersOf(decision),
+        ended: endedOf(decision, native),
+        reserveTokens: found === null ? null : reserveOf(decision, native, found),
+      }
     }
     // A shadow limit may hold a permit for the request, which ends here.
     if (decision.isHeld) void decision.release()
@@ -132,17 +152,55 @@ export function createEnforce<Native>(
     return { allowed: false, decision, ...rejection }
   }
 
-  /** Frees the request's permit, and refunds its charge if the status calls for it. */
-  function endedOf(decision: Decision, native: Native): Ended | null {
-    if (refundIf === null && !decision.isRefundable) {
-      return decision.isHeld ? () => void decision.release() : null
+  function reserveOf(decision: Decision, native: Native, found: Found): Passed['reserveTokens'] {
+    if (rules === null || decision.tokens.length === 0) return null
+    return estimates => reserveTokens(rules, native, found, estimates)
+  }
+
+  function reserveTokens(
+    rules: RuleLimiter,
+    native: Native,
+    found: Found,
+    estimates: Estimates,
+  ): MaybePromise<Outcome> {
+    try {
+      const decision = rules.reserveTokens(factsOf(read(native), found), estimates)
+      if (!isPromise(decision)) return firstAnswer(native, decision, null)
+      return decision.then(
+        decided => firstAnswer(native, decided, null),
+        error => answerFault(native, error),
+      )
+    } catch (error) {
+      return answerFault(native, error)
     }
+  }
+
+  /** What the end of the response means: null if nothing depends on it, as for most requests. */
+  function endedOf(decision: Decision, native: Native): Ended | null {
+    const isAlways = refundIf !== null || resetIf !== undefined
+    const depends = isAlways || decision.isHeld || decision.isRefundable || decision.isResettable
+    return depends ? onEnd(decision, native) : null
+  }
+
+  /** Frees the request's permit, and refunds or forgets if the status calls for it. */
+  function onEnd(decision: Decision, native: Native): Ended {
     let isOver = false
     return status => {
       if (isOver) return
       isOver = true
       void decision.release()
-      if (status !== null) giveBackIfFree(status, decision, native)
+      if (status === null) return
+      if (isForgiven(status, decision, native)) void limiter.forgive(decision).catch(report)
+      else giveBackIfFree(status, decision, native)
+    }
+  }
+
+  function isForgiven(status: number, decision: Decision, native: Native): boolean {
+    try {
+      return decision.resetsOn(status) || resetIf?.(status, native) === true
+    } catch (error) {
+      report(error)
+      return false
     }
   }
 
@@ -160,7 +218,7 @@ export function createEnforce<Native>(
   /** Returns the bounds of what a response gives back, by the policy file or the options; null if it does not. */
   function refundedAtMost(status: number, decision: Decision, native: Native): readonly RefundBound[] | null {
     if (decision.refundsOn(status)) return decision.refundAtMost
-    return refundIf?.status(status, native) ? [refundIf.atMost] : null
+    return refundIf?.status(status, native) ? [boundOf(refundIf.atMost)] : null
   }
 
   function acceptOf(native: Native): string | undefined {
@@ -195,15 +253,15 @@ export function createEnforce<Native>(
   function answerFault(native: Native, error: unknown): Outcome {
     const decision = fallback(native)
     report(error, decision)
-    return firstAnswer(native, decision)
+    return firstAnswer(native, decision, null)
   }
 
   function fallback(native: Native): Decision {
-    return limiter.fallback(isByRules ? ruleFacts(native) : fault)
+    return limiter.fallback(rules !== null ? ruleFacts(native) : fault)
   }
 
   function rejectsFault(native: Native): boolean {
-    return limiter.rejectsFault(isByRules ? ruleFacts(native) : fault)
+    return limiter.rejectsFault(rules !== null ? ruleFacts(native) : fault)
   }
 
   /** The facts by which the rule is found; undefined for a request that cannot even be read. */
@@ -239,13 +297,20 @@ export function createEnforce<Native>(
     }
   }
 
+  async function decideOnceFound(native: Native, looking: Promise<Found | null>): Promise<Outcome> {
+    try {
+      const found = await looking
+      return found === null ? SKIPPED : await decideFound(native, found)
+    } catch (error) {
+      return answerFault(native, error)
+    }
+  }
+
   function enforce(native: Native): MaybePromise<Outcome> {
     try {
       const found = lookUp(native)
-      if (!isPromise(found)) return found === null ? SKIPPED : decideFound(native, found)
-      return found
-        .then(known => (known === null ? SKIPPED : decideFound(native, known)))
-        .catch(error => answerFault(native, error))
+      if (isPromise(found)) return decideOnceFound(native, found)
+      return found === null ? SKIPPED : decideFound(native, found)
     } catch (error) {
       return answerFault(native, error)
     }
@@ -266,55 +331,52 @@ function headerOptionsOf<Native>({ headers, hide }: AnyLimiterOptions<Native>): 
   return { ...(typeof headers === 'string' ? { style: headers } : headers), ...(hide && { hide }) }
 }
 
-/** Creates the function that describes a charge, so that a repeated one is recognised: the limiter, and what it is asked. */
-function createChargeKeyOf<Native>({ limiter }: AnyLimiterOptions<Native>): (found: Found) => ChargeKey {
-  return ({ subject, policy, tier, scope, cost, also }) => ({
-    asked: limiter,
-    policy,
-    subject,
-    tier,
-    scope,
-    cost,
-    also,
-  })
-}
-
 /** Creates the function that asks. It answers synchronously if the process already knows the answer. */
 function createAsk<Native>(
   options: AnyLimiterOptions<Native>,
   read: (native: Native) => HttpRequest,
 ): (native: Native, found: Found) => MaybePromise<Decision> {
   const rules = rulesOf(options)
-  if (rules === null) return createAskByName(options)
+  const wait = options.wait === undefined ? null : parseWait(options.wait)
+  /** A client that leaves need not wait any longer. */
+  const holdOf = (request: HttpRequest): Hold => ({
+    wait,
+    get signal() {
+      return request.signal
+    },
+  })
+  if (rules === null) return createAskByName(options, wait && (native => holdOf(read(native))))
   return function askByRules(native, found) {
-    return rules.requestNow(factsOf(read(native), found))
+    const request = read(native)
+    return rules.requestNow(factsOf(request, found), wait === null ? request : holdOf(request))
   }
 }
 
-function createAskByName<Native>({
-  limiter,
-  policy,
-  onStoreFailure,
-}: AnyLimiterOptions<Native>): (native: Native, found: Found) => MaybePromise<Decision> {
+function createAskByName<Native>(
+  { limiter, policy, onStoreFailure }: AnyLimiterOptions<Native>,
+  holdOf: ((native: Native) => Hold) | null,
+): (native: Native, found: Found) => MaybePromise<Decision> {
   const mode = onStoreFailure === undefined ? {} : { onStoreFailure }
   const plain = typeof policy === 'string' ? { policy, ...mode } : null
-  return function askByName(_, { subject, policy, tier, cost, scope, also: others, perAddress }) {
-    const [caller] = Array.isArray(subject) ? subject : [subject]
+  return function askByName(native, { subject, policy, tier, cost, scope, also: others, perAddress }) {
+    const caller = Array.isArray(subject) ? subject[0] : subject
+    const hold = holdOf === null ? undefined : holdOf(native)
     const isPlain = cost === undefined && scope === undefined && others === undefined
-    if (plain !== null && isPlain && perAddress === undefined) return limiter.checkNow(caller, plain)
+    if (plain !== null && isPlain && perAddress === undefined) return limiter.checkNow(caller, plain, hold)
     const asked = policy === undefined ? { tier: tier as string } : { policy }
     const minted = perAddress?.minted.find(one => one.subject === caller)
     const also =
       perAddress === undefined || minted === undefined
         ? others
         : [...(others ?? []), { subject: perAddress.address, times: minted.times, ...asked }]
-    return limiter.checkNow(caller, {
+    const full = {
       ...asked,
       ...mode,
       ...(scope !== undefined && { scope }),
       ...(cost !== undefined && { cost }),
       ...(also !== undefined && { also }),
-    })
+    }
+    return limiter.checkNow(caller, full, hold)
   }
 }
 
@@ -334,44 +396,28 @@ function factsOf(request: HttpRequest, { subject, tier, cost, scope, perAddress 
   }
 }
 
-/** The charge that a middleware made for a request. */
-export interface ChargeKey {
-  /** The limiter that was asked. */
-  readonly asked: object
-  readonly subject: unknown
-  readonly policy: string | undefined
-  readonly tier: string | undefined
-  readonly scope: string | undefined
-  readonly cost: number | undefined
-  readonly also: unknown
-}
-
-/** A decision that was made for a request, or is being made. */
-export interface Charged {
-  readonly charge: ChargeKey
-  decision: MaybePromise<Decision>
-  readonly earlier: Charged | undefined
+/** A charge that a middleware made for a request: whom it asked and what, and the decision. */
+class Charged {
+  constructor(
+    readonly asked: object,
+    readonly charge: Found,
+    public decision: MaybePromise<Decision>,
+    readonly earlier: Charged | undefined,
+  ) {}
 }
 
 // Shared by every copy of this library in a process: one may have been imported, another required.
 const CHARGED = Symbol.for('headgate.charged')
 
+/** A request, which remembers what was charged for as long as it lives. */
 type Marked = { [CHARGED]?: Charged }
 
 /** Returns the decision on the same charge, if an outer middleware has already made one for this request. */
-function earlierDecision(request: object, charge: ChargeKey): MaybePromise<Decision> | null {
-  for (let charged = (request as Marked)[CHARGED]; charged !== undefined; charged = charged.earlier) {
-    if (isSame(charged.charge, charge)) return charged.decision
+function earlierDecision(last: Charged, asked: object, charge: Found): MaybePromise<Decision> | null {
+  for (let charged: Charged | undefined = last; charged !== undefined; charged = charged.earlier) {
+    if (charged.asked === asked && isSame(charged.charge, charge)) return charged.decision
   }
   return null
-}
-
-/** Remembers a decision for as long as its request lives. */
-function rememberDecision(request: object, charge: ChargeKey, decision: MaybePromise<Decision>): Charged {
-  const marked = request as Marked
-  const charged = { charge, decision, earlier: marked[CHARGED] }
-  if (Object.isExtensible(request)) marked[CHARGED] = charged
-  return charged
 }
 
 /** Whether no inner limiter, which knows more about the request, has decided on it since. */
@@ -384,9 +430,8 @@ export function isLastDecision(request: object, decision: Decision | null): bool
  * Another cost is another charge: an expensive request must not pass for the cheap one that an outer middleware
  * charged.
  */
-function isSame(one: ChargeKey, other: ChargeKey): boolean {
+function isSame(one: Found, other: Found): boolean {
   return (
-    one.asked === other.asked &&
     one.policy === other.policy &&
     one.tier === other.tier &&
     one.scope === other.scope &&

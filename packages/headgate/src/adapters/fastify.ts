@@ -1,10 +1,11 @@
 import type { FastifyInstance, FastifyPluginCallback, FastifyReply, FastifyRequest } from 'fastify'
 import type { Decision } from '../decision/decision.js'
+import type { HeaderField } from '../decision/headers.js'
 import { unexpected } from '../errors/headgate-error.js'
 import { type FrameworkTrust, trustByFunction } from '../subject/client-address.js'
 import { isPromise } from '../subject/sources.js'
 import type { Enforce, Framework, Outcome, Rejected } from './enforce.js'
-import { drain, hasLongBody, NodeRequest, readOnce, sendRejection } from './node.js'
+import { drain, hasLongBody, inLowerCase, NodeRequest, readOnce, sendRejection } from './node.js'
 import type { AnyOptions, RateLimitOptions } from './options.js'
 import { createOwnLimits, type OwnLimit } from './own-limits.js'
 import { endOnClose } from './response-end.js'
@@ -148,12 +149,16 @@ export function applyOutcome(
 ): void {
   const { raw } = request
   if (outcome.decision !== null) request.rateLimit = outcome.decision
-  for (const [name, value] of outcome.headers) reply.header(name, value)
+  addHeaders(reply, outcome.headers)
   if (outcome.allowed) {
     endOnClose(outcome.ended, reply.raw)
     go()
   } else if (!hasLongBody(raw) && !reply.raw.headersSent) reply.code(outcome.status).send(outcome.body)
   else rejectRaw(outcome, raw, reply)
+}
+
+function addHeaders(reply: FastifyReply, headers: readonly HeaderField[]): void {
+  for (const field of headers) reply.header(inLowerCase(field[0]), field[1])
 }
 
 /** Continues a request that passes, and leaves the answer to any other to the app's error handler. */
@@ -169,7 +174,10 @@ function applyOrThrow(
     return
   }
   request.rateLimit = outcome.decision
-  for (const [name, value] of outcome.headers) if (name !== 'Content-Type') reply.header(name, value)
+  addHeaders(
+    reply,
+    outcome.headers.filter(([name]) => name !== 'Content-Type'),
+  )
   // The answer is out by then; a client that still sends is listened to for no longer than otherwise.
   if (hasLongBody(raw)) reply.raw.once('finish', () => drain(raw, () => raw.complete || raw.destroy()))
   go(new RateLimitError(outcome))

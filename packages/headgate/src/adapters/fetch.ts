@@ -98,6 +98,10 @@ export class FetchRequest implements HttpRequest {
     return this.request.method
   }
 
+  get signal(): AbortSignal {
+    return this.request.signal
+  }
+
   header(name: string): string | undefined {
     return this.request.headers.get(name) ?? undefined
   }

@@ -7,7 +7,7 @@ import { isPromise } from '../subject/sources.js'
 import { createEnforce, type Framework, type Outcome, type Passed } from './enforce.js'
 import { createKeepAlive } from './fetch.js'
 import { limiterOptions } from './inline-limit.js'
-import { hasLongBody, NodeRequest } from './node.js'
+import { hasLongBody, inLowerCase, NodeRequest } from './node.js'
 import type { AnyOptions, RateLimitOptions } from './options.js'
 import { endOnClose, endWhenRead } from './response-end.js'
 
@@ -70,7 +70,7 @@ function applyOutcome(outcome: Outcome, context: Context, next: Next): Promise<R
   if (outgoing !== undefined && !outgoing.headersSent) {
     // Whatever response the handler makes is written with these: reading its headers, to see whether they are there,
     // would cost more than the decision.
-    for (const [name, value] of headers) outgoing.setHeader(name, value)
+    for (const field of headers) outgoing.setHeader(inLowerCase(field[0]), field[1])
     return next() as Promise<undefined>
   }
   for (const [name, value] of headers) context.header(name, value)
@@ -159,6 +159,10 @@ class HonoRequest implements HttpRequest {
 
   get route(): string | undefined {
     return routeOf(this.context)
+  }
+
+  get signal(): AbortSignal | undefined {
+    return this.context.req.raw.signal
   }
 
   header(name: string): string | undefined {

@@ -3,7 +3,8 @@ import type { Duration } from '../algorithms/durations.js'
 import { slidingWindowCounter } from '../algorithms/sliding-window-counter.js'
 import { slidingWindowLog } from '../algorithms/sliding-window-log.js'
 import { HeadgateError, unexpected } from '../errors/headgate-error.js'
-import { quoted } from '../errors/shown-text.js'
+import { nearestName } from '../errors/nearest-name.js'
+import { quoted, shownName } from '../errors/shown-text.js'
 import { createLimiter } from '../limiter/limiter.js'
 import type { Store } from '../store/store.js'
 import type { Framework } from './enforce.js'
@@ -73,6 +74,7 @@ export function limiterOptions<Native>(
   const beside = (['limiter', 'policy', 'tier'] as const).find(other => others[other] !== undefined)
   if (beside !== undefined)
     throw unexpected('ERR_HEADGATE_INVALID_OPTION', beside, 'none beside a limit', others[beside])
+  rejectMisspelt(options)
   const counted =
     limit > MAX_LOGGED ? slidingWindowCounter({ limit, window }) : slidingWindowLog({ limit, window })
   const policy = name ?? DEFAULT_NAME
@@ -106,6 +108,20 @@ function rejectOthers(options: object): void {
       expected,
       got: quoted(name),
       suggestion,
+    })
+  }
+}
+
+/** A number that is missing may be there under a misspelt name. */
+function rejectMisspelt(options: object): void {
+  for (const missing of ['limit', 'window'].filter(name => !(name in options))) {
+    const given = Object.keys(options).find(name => nearestName(name, [missing]) !== null)
+    if (given === undefined) continue
+    throw new HeadgateError('ERR_HEADGATE_INVALID_OPTION', {
+      field: shownName(given),
+      expected: missing,
+      got: quoted(given),
+      suggestion: missing,
     })
   }
 }

@@ -2,6 +2,7 @@
  * Finds out for one request whether it is limited, who asks, for what, and at what cost. A function of the app that
  * fails, or returns what is of no use, frees nobody: the caller is charged to the next source, then to the address.
  */
+import { MAX_UNITS } from '../algorithms/algorithm.js'
 import type { AlsoCharged } from '../check/check-options.js'
 import { HeadgateError } from '../errors/headgate-error.js'
 import type { MaybePromise } from '../store/store.js'
@@ -33,7 +34,6 @@ type Also = AlsoCharged<string, string>
 const LOOKUP_TIMEOUT_MS = 1_000
 /** Requests that match no route share a budget, because the client chooses their paths. */
 const NO_ROUTE = 'unmatched'
-const MAX_COST = 2 ** 32 - 1
 
 /**
  * Creates the function that looks a request up: null for one that is not limited. Asynchronous only if one of the
@@ -47,61 +47,71 @@ export function createLookUp<Native>(
   const { skip, cost, scope, perRoute, also, lookupTimeoutMs = LOOKUP_TIMEOUT_MS } = options
   const tier = options.tier as Of<Native, string | undefined>
   const policy = options.policy as Of<Native, string | undefined>
-  const callerOf = createCallerOf(options, read, warn)
+  const nameCaller = createNameCaller(options, read, warn)
   const usable = createUsable(options, warn)
 
-  function toFound([caller, policy, tier, cost, scope, also]: Parts, { failure }: Run): Found {
-    return {
-      subject: caller.subject,
-      policy: usable.policy(policy),
-      tier: usable.tier(caller.tier ?? tier),
-      cost: usable.cost(cost),
-      scope: usable.scope(scope),
-      also: usable.also(also),
-      perAddress: caller.perAddress,
-      failure,
-    }
-  }
-
-  function findAll(native: Native, run: Run): MaybePromise<Found> {
-    const caller = callerOf(native, run)
-    const itsPolicy = run.look<Native, string | undefined>(policy, native)
-    const itsTier = run.look<Native, string | undefined>(tier, native)
-    const itsCost = run.look<Native, number | undefined>(cost, native)
-    const itsScope = perRoute === true ? (read(native).route ?? NO_ROUTE) : run.look(scope, native)
-    const others = run.look<Native, Found['also']>(also, native)
+  function findAll(native: Native, found: LookUp): MaybePromise<Found> {
+    const named = nameCaller(native, found)
+    const itsPolicy = found.look<Native, string | undefined>(policy, native)
+    const itsTier = found.look<Native, string | undefined>(tier, native)
+    const itsCost = found.look<Native, number | undefined>(cost, native)
+    const itsScope = perRoute === true ? (read(native).route ?? NO_ROUTE) : found.look(scope, native)
+    const others = found.look<Native, Found['also']>(also, native)
     if (
-      isPromise(caller) ||
+      isPromise(named) ||
       isPromise(itsPolicy) ||
       isPromise(itsTier) ||
       isPromise(itsCost) ||
       isPromise(itsScope) ||
       isPromise(others)
     )
-      return Promise.all([caller, itsPolicy, itsTier, itsCost, itsScope, others]).then(parts =>
-        toFound(parts, run),
-      )
-    return toFound([caller, itsPolicy, itsTier, itsCost, itsScope, others], run)
+      return awaitAll(found, named, [itsPolicy, itsTier, itsCost, itsScope, others])
+    return keepUsable(found, itsPolicy, itsTier, itsCost, itsScope, others)
+  }
+
+  async function awaitAll(found: LookUp, named: unknown, parts: readonly unknown[]): Promise<Found> {
+    const [policy, tier, cost, scope, also] = await Promise.all([...parts, named])
+    return keepUsable(found, policy, tier, cost, scope, also)
+  }
+
+  function keepUsable(
+    found: LookUp,
+    policy: unknown,
+    tier: unknown,
+    cost: unknown,
+    scope: unknown,
+    also: unknown,
+  ): Found {
+    found.policy = usable.policy(policy)
+    found.tier = usable.tier(found.tier ?? tier)
+    found.cost = usable.cost(cost)
+    found.scope = usable.scope(scope)
+    found.also = usable.also(also)
+    return found
+  }
+
+  async function unlessSkipped(native: Native, found: LookUp, skipped: unknown): Promise<Found | null> {
+    return (await skipped) ? null : findAll(native, found)
   }
 
   return function lookUp(native) {
-    const run = new Run(lookupTimeoutMs)
-    const skipped = skip === undefined ? false : run.look<Native, boolean | undefined>(skip, native)
-    const found = isPromise(skipped)
-      ? skipped.then(isSkipped => (isSkipped ? null : findAll(native, run)))
-      : skipped
-        ? null
-        : findAll(native, run)
-    return isPromise(found) ? found.finally(() => run.end()) : found
+    const found = new LookUp(lookupTimeoutMs)
+    const skipped = skip === undefined ? false : found.look<Native, boolean | undefined>(skip, native)
+    if (isPromise(skipped)) return found.until(unlessSkipped(native, found, skipped))
+    const result = skipped ? null : findAll(native, found)
+    return isPromise(result) ? found.until(result) : result
   }
 }
 
-type Parts = [Caller, Found['policy'], Found['tier'], Found['cost'], Found['scope'], Found['also']]
-
-type Caller = Pick<Found, 'subject' | 'tier' | 'perAddress'>
-
-/** The look-ups of one request, which have one deadline together. */
-class Run {
+/** A request that is being looked up, within one deadline for all functions together, and what was found. */
+class LookUp implements Found {
+  subject: Found['subject'] = ANONYMOUS
+  policy: Found['policy'] = undefined
+  tier: Found['tier'] = undefined
+  cost: Found['cost'] = undefined
+  scope: Found['scope'] = undefined
+  also: Found['also'] = undefined
+  perAddress: Found['perAddress'] = undefined
   failure: Found['failure'] = null
   private late: Promise<never> | null = null
   private cancel: (() => void) | null = null
@@ -150,64 +160,77 @@ class Run {
     this.failure ??= { error }
   }
 
-  end(): void {
-    this.cancel?.()
+  /** Ends the deadline once everything is found. */
+  until<T>(result: Promise<T>): Promise<T> {
+    return result.finally(() => this.cancel?.())
   }
 }
 
 /**
- * Creates the function that identifies the caller: by sources (including those of the policy file), by `subject`,
- * or by the client's address.
+ * Creates the function that finds whom to charge: by sources (including those of the policy file), by `subject`, or by
+ * the client's address.
  */
-function createCallerOf<Native>(
+function createNameCaller<Native>(
   options: AnyLimiterOptions<Native>,
   read: (native: Native) => HttpRequest,
   warn: WarnOnce,
-): (native: Native, run: Run) => MaybePromise<Caller> {
+): (native: Native, found: LookUp) => MaybePromise<void> {
   const identify = options.identify ?? identifyOfFile(options)
   const noticeProxy = createNoticeProxy(options, warn)
   const addressOf = createAddressOf(options, read, warn, noticeProxy)
   if (identify !== undefined) {
-    const toCaller = createToCaller(options, warn)
-    return (native, run) => {
+    const nameIdentified = createNameIdentified(options, warn)
+    return (native, found) => {
       const request = read(native)
-      const identity = run.ask(within => identify(request, within))
-      const conclude = (found: Identity | undefined): Caller => {
-        if (!Array.isArray(found?.subjects) || found.subjects.length === 0) return byName(addressOf(native))
-        noticeProxy(request, found.subjects[0])
-        return toCaller(found, run)
+      const identity = found.ask(within => identify(request, within))
+      const conclude = (known: Identity | undefined): void => {
+        if (!Array.isArray(known?.subjects) || known.subjects.length === 0) {
+          found.subject = addressOf(native)
+          return
+        }
+        noticeProxy(request, known.subjects[0])
+        nameIdentified(known, found)
       }
       return isPromise(identity) ? identity.then(conclude) : conclude(identity)
     }
   }
   const { subject } = options
-  if (subject === undefined || subject === null) return native => byName(addressOf(native))
-  // A constant was validated when the middleware was made.
-  if (typeof subject !== 'function') return () => byName(subject)
-  const keepNamed = createKeepNamed(options, warn)
-  return (native, run) => {
-    const found = run.look<Native, unknown>(subject, native)
-    const conclude = (named: unknown): Caller => byName(keepNamed(named) ?? addressOf(native))
-    return isPromise(found) ? found.then(conclude) : conclude(found)
+  if (typeof subject === 'function') {
+    const keepNamed = createKeepNamed(options, warn)
+    const conclude = (native: Native, found: LookUp, named: unknown): void => {
+      found.subject = keepNamed(named) ?? addressOf(native)
+    }
+    return (native, found) => {
+      const named = found.look<Native, unknown>(subject, native)
+      if (isPromise(named)) return concludeLater(native, found, named)
+      conclude(native, found, named)
+    }
+    async function concludeLater(native: Native, found: LookUp, named: Promise<unknown>): Promise<void> {
+      conclude(native, found, await named)
+    }
+  }
+  return (native, found) => {
+    // A constant was validated when the middleware was made.
+    found.subject = subject ?? addressOf(native)
   }
 }
 
 /** Creates the function that turns what sources found into whom to charge. */
-function createToCaller<Native>(
+function createNameIdentified<Native>(
   options: AnyLimiterOptions<Native>,
   warn: WarnOnce,
-): (identity: Identity, run: Run) => Caller {
+): (identity: Identity, found: LookUp) => void {
   const { limiter } = options
   const isByRules = rulesOf(options) !== null
-  return ({ subjects, tier, perAddress, failure, nameless }, run) => {
-    if (failure !== undefined) run.note(failure.error)
+  return ({ subjects, tier, perAddress, failure, nameless }, found) => {
+    if (failure !== undefined) found.note(failure.error)
     if (nameless !== undefined) warnOfNobody(warn, 'identify', nameless)
     const [first] = subjects as [SubjectInput]
     if (first === ANONYMOUS || perAddress?.address === ANONYMOUS) warnOfNoAddress(warn)
     // A limiter with rules works out which of the subjects a rule means, and handles unknown tiers.
-    if (isByRules) return { subject: subjects.length === 1 ? first : subjects, tier, perAddress }
-    const isKnown = tier !== undefined && limiter.tierNames.includes(tier)
-    return { subject: first, tier: isKnown ? tier : undefined, perAddress }
+    found.subject = isByRules && subjects.length > 1 ? subjects : first
+    found.tier = isByRules || (tier !== undefined && limiter.tierNames.includes(tier)) ? tier : undefined
+    found.perAddress = perAddress
   }
 }
 
@@ -217,15 +240,16 @@ function createKeepNamed<Native>(
   warn: WarnOnce,
 ): (found: unknown) => Found['subject'] | null {
   const isByRules = rulesOf(options) !== null
+  function namesSomebody(one: unknown): one is SubjectInput {
+    const why = namesNobody(one)
+    if (why !== null) warnOfNobody(warn, 'subject', why)
+    return why === null
+  }
   return found => {
     // The way to say that a request has no such caller.
     if (found === undefined || found === null) return null
-    const all: readonly unknown[] = Array.isArray(found) && isByRules ? found : [found]
-    const named = all.filter((one): one is SubjectInput => {
-      const why = namesNobody(one)
-      if (why !== null) warnOfNobody(warn, 'subject', why)
-      return why === null
-    })
+    if (!isByRules || !Array.isArray(found)) return namesSomebody(found) ? found : null
+    const named = found.filter(namesSomebody)
     return named.length > 1 ? named : (named[0] ?? null)
   }
 }
@@ -238,10 +262,6 @@ function identifyOfFile<Native>(options: AnyLimiterOptions<Native>): AnyLimiterO
   const { subject, trustedProxies, forwardedHeader } = options
   const ofFile = subject === undefined ? rulesOf(options)?.identify : undefined
   return trustedProxies === undefined && forwardedHeader === undefined ? ofFile : undefined
-}
-
-function byName(subject: Found['subject']): Caller {
-  return { subject, tier: undefined, perAddress: undefined }
 }
 
 /**
@@ -322,7 +342,9 @@ function createUsable<Native>(options: AnyLimiterOptions<Native>, warn: WarnOnce
 
   return {
     policy(name: unknown): string | undefined {
-      if (policy === undefined || policyNames.includes(name as string)) return name as string | undefined
+      // A constant was validated when the middleware was made.
+      if (typeof policy !== 'function' || policyNames.includes(name as string))
+        return name as string | undefined
       warnOf('policy', `such requests are charged to ${policyNames[0]}`)
       return policyNames[0]
     },
@@ -335,11 +357,11 @@ function createUsable<Native>(options: AnyLimiterOptions<Native>, warn: WarnOnce
     },
     /** A client may have chosen the number: what is too much stays too much. */
     cost(cost: unknown): number | undefined {
-      if (cost === undefined || (Number.isInteger(cost) && Number(cost) >= 0 && Number(cost) <= MAX_COST))
+      if (cost === undefined || (Number.isInteger(cost) && Number(cost) >= 0 && Number(cost) <= MAX_UNITS))
         return cost as number | undefined
       warnOf('cost', 'it is rounded up to a whole number, or 1 if it is none')
       if (typeof cost !== 'number' || !(cost > 0)) return 1
-      return Math.min(Math.ceil(cost), MAX_COST)
+      return Math.min(Math.ceil(cost), MAX_UNITS)
     },
     scope(scope: unknown): string | undefined {
       if (scope === undefined || (typeof scope === 'string' && scope !== '')) return scope

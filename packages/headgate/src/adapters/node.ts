@@ -1,6 +1,6 @@
 /** What every adapter on Node's own server shares: reading its requests, and writing outcomes to its responses. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Readable } from 'node:stream'
+import type { Duplex, Readable } from 'node:stream'
 import type { Decision } from '../decision/decision.js'
 import type { HeaderField } from '../decision/headers.js'
 import type { MaybePromise } from '../store/store.js'
@@ -36,10 +36,32 @@ export class NodeRequest implements HttpRequest {
     return this.req.socket?.remoteAddress
   }
 
+  get signal(): AbortSignal | undefined {
+    return leavingSignal(this.req)
+  }
+
   header(name: string): string | undefined {
     const value = this.req.headers[name]
     return Array.isArray(value) ? value.join(', ') : value
   }
+}
+
+const leaving = new WeakMap<object, AbortSignal>()
+
+/** Returns a signal that is aborted when the client of a request leaves. One connection has one, whatever it sends. */
+export function leavingSignal(req: IncomingMessage): AbortSignal | undefined {
+  // A stream of HTTP/2 ends without its connection.
+  const way: Duplex | undefined = (req as { stream?: Duplex }).stream ?? req.socket
+  if (typeof way?.once !== 'function') return undefined
+  let signal = leaving.get(way)
+  if (signal === undefined) {
+    const controller = new AbortController()
+    if (way.destroyed) controller.abort()
+    else way.once('close', () => controller.abort())
+    signal = controller.signal
+    leaving.set(way, signal)
+  }
+  return signal
 }
 
 /** A request that has passed a limiter. */
@@ -87,8 +109,23 @@ export function applyOutcome(
 
 /** Headers cannot be added to a response that has already begun. */
 function addHeaders(res: ServerResponse, headers: readonly HeaderField[]): void {
-  if (res.headersSent) return
-  for (const [name, value] of headers) res.setHeader(name, value)
+  if (headers.length === 0 || res.headersSent) return
+  for (const field of headers) res.setHeader(field[0], field[1])
+}
+
+const lowerCase = new Map<string, string>()
+
+/**
+ * The name of a header for frameworks that write names in lower case: changing our few names for every response would
+ * be a quarter of what headers cost.
+ */
+export function inLowerCase(name: string): string {
+  let known = lowerCase.get(name)
+  if (known === undefined) {
+    known = name.toLowerCase()
+    lowerCase.set(name, known)
+  }
+  return known
 }
 
 /**

@@ -5,7 +5,8 @@ import type { HeaderOptions, HideableName } from '../decision/headers.js'
 import type { Limiter, RuleLimiter } from '../limiter/limiter.js'
 import type { Logger } from '../observe/logger.js'
 import type { HeaderStyle } from '../policy/config.js'
-import type { RefundBound } from '../policy/refund-rule.js'
+import type { WrittenBound } from '../policy/refund-rule.js'
+import type { WaitOptions } from '../policy/wait.js'
 import type { MaybePromise } from '../store/store.js'
 import type { ForwardedHeader, TrustedProxies } from '../subject/client-address.js'
 import type { HttpRequest } from '../subject/http-request.js'
@@ -21,7 +22,7 @@ export type IsRefunded<Native> = (status: number, request: Native) => boolean
 /** Which responses give back the charge, and how much of it at most: `'100/1m'`, or `'limit'`, the default. */
 export interface RefundIf<Native> {
   readonly status: IsRefunded<Native>
-  readonly atMost?: RefundBound
+  readonly atMost?: WrittenBound
 }
 
 export interface CommonOptions<Native> {
@@ -43,6 +44,16 @@ export interface CommonOptions<Native> {
    * `atMost`: clients can choose many a status.
    */
   readonly refundIf?: IsRefunded<Native> | RefundIf<Native>
+  /**
+   * Whether a response with this status forgets what the caller has used, strikes of a ban included: with
+   * `status => status < 400` a login that succeeds. Others who pay with it (`also`) get back what this request took.
+   */
+  readonly resetIf?: (status: number, request: Native) => boolean
+  /**
+   * Lets a request wait for room instead of being denied: `{ atMost: '500ms', queue: 100 }`. With rules, for those that
+   * do not say it themselves.
+   */
+  readonly wait?: WaitOptions
   /** The headers a response carries. Default `legacy`: `X-RateLimit-*`, or what the rules say. */
   readonly headers?: HeaderStyle | Pick<HeaderOptions, 'style' | 'draft'>
   /** Names to leave out of headers and bodies. */

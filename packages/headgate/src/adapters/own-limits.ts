@@ -5,7 +5,7 @@ import type { AnyOptions } from './options.js'
 /** The limit of a route: options that replace the app's, a limit in one line, or `false` for none. */
 export type OwnLimit<Native> = Partial<AnyOptions<Native>> | false
 
-const PASSES: Outcome = { allowed: true, decision: null, headers: [], ended: null }
+const PASSES: Outcome = { allowed: true, decision: null, headers: [], ended: null, reserveTokens: null }
 const unlimited = (): Outcome => PASSES
 
 /** What says which limits are charged: a route replaces all of it by a limiter or a limit of its own. */

@@ -14,6 +14,8 @@ export interface ProcedureCall<Context> {
   /** Null or undefined before an input parser of the procedure has run. */
   readonly input: unknown
   readonly getRawInput: () => Promise<unknown>
+  /** Aborted when the client leaves. */
+  readonly signal?: AbortSignal | undefined
 }
 
 /** Options that do not apply, because tRPC does not reveal the peer and answers in its own format. */
@@ -44,11 +46,12 @@ export class RateLimitError extends Error {
 
 const framework: Framework<ProcedureCall<unknown>> = {
   knowsPeer: false,
-  read: ({ type, path }): HttpRequest => ({
+  read: ({ type, path, signal }): HttpRequest => ({
     method: type === 'mutation' ? 'POST' : 'GET',
     url: `/${path}`,
     route: path,
     peer: undefined,
+    signal,
     header: () => undefined,
   }),
   // The calls of a batch share their context; this function is unique to each call, and the same in every

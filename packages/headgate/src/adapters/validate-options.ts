@@ -8,7 +8,8 @@ import { nearestName } from '../errors/nearest-name.js'
 import { rejectUnknown } from '../errors/reject-unknown.js'
 import type { Limiter } from '../limiter/limiter.js'
 import { parseFailureMode } from '../policy/config.js'
-import { parseRefundBound } from '../policy/refund-rule.js'
+import { parseWrittenBound } from '../policy/refund-rule.js'
+import { parseWait } from '../policy/wait.js'
 import { createSubjectNamer } from '../subject/subject.js'
 import { type AnyLimiterOptions, type CommonOptions, rulesOf } from './options.js'
 
@@ -24,6 +25,8 @@ const COMMON = [
   'headers',
   'hide',
   'refundIf',
+  'resetIf',
+  'wait',
   'body',
   'contentType',
   'retryAfterJitterMs',
@@ -55,6 +58,7 @@ export function validateOptions<Native>(options: AnyLimiterOptions<Native>, know
   rejectSubject(options, knowsPeer)
   rejectAnswers(options)
   rejectRefunds(options)
+  if (options.wait !== undefined) parseWait(options.wait)
 }
 
 function reject(field: string, expected: string, got: unknown): never {
@@ -109,13 +113,14 @@ function rejectSubject<Native>(options: AnyLimiterOptions<Native>, knowsPeer: bo
   if (perRoute && scope !== undefined) reject('scope', 'none beside perRoute', scope)
 }
 
-function rejectRefunds<Native>({ refundIf }: CommonOptions<Native>): void {
+function rejectRefunds<Native>({ refundIf, resetIf }: CommonOptions<Native>): void {
+  if (resetIf !== undefined && typeof resetIf !== 'function') reject('resetIf', 'a function', resetIf)
   if (refundIf === undefined || typeof refundIf === 'function') return
   if (typeof refundIf !== 'object' || refundIf === null)
     reject('refundIf', 'a function, or { status, atMost }', refundIf)
   rejectUnknown(refundIf, ['status', 'atMost'])
   if (typeof refundIf.status !== 'function') reject('refundIf.status', 'a function', refundIf.status)
-  if (refundIf.atMost !== undefined) parseRefundBound(refundIf.atMost, 'refundIf.atMost')
+  if (refundIf.atMost !== undefined) parseWrittenBound(refundIf.atMost, 'refundIf.atMost')
 }
 
 function rejectAnswers<Native>(options: CommonOptions<Native>): void {

@@ -37,7 +37,7 @@ export interface Quota {
   readonly windowUs: number
   readonly burst: number | null
   /** The thing counted, if not units in a window. */
-  readonly unit?: 'concurrent-requests'
+  readonly unit?: 'concurrent-requests' | 'strikes'
 }
 
 /** How a limit may be leased. */
@@ -57,6 +57,8 @@ export interface Outcome {
   resetAfterUs: number
   /** The time the charge counts at; `NOT_CHARGED` if none was made. */
   chargedAtUs: number
+  /** The parts of a quota that the charge has reached, in percent, of those that events tell; null if none. Only quotas write it. */
+  crossed?: readonly number[] | null
 }
 
 /** The states of one limit in memory, by row number. */
@@ -76,10 +78,12 @@ export interface Wire<L extends Limit = Limit> {
   readonly kind: string
   /** Its numbers, in the order in which the Lua file names them. */
   numbers(limit: L): readonly (number | string)[]
+  /** The last of them if it changes with the time of the server: it is sent with every call, and never part of a script's text. */
+  sent?(limit: L, serverUs: number): string
   /** The most that a charge can leave; null if a reply never says just what was left. */
   mostLeft(limit: L): number | null
-  /** Writes down a charge that was made at `nowUs` and left this much. */
-  charged(limit: L, left: number, nowUs: number, out: Outcome): void
+  /** Writes down a charge of `units` that was made at `nowUs` and left this much. */
+  charged(limit: L, left: number, nowUs: number, out: Outcome, units: number): void
   /** Writes down what follows from the state that the script read (`@state`), and whether it then charged the units. */
   decided(limit: L, state: StoredState, units: number, nowUs: number, isCharged: boolean, out: Outcome): void
   /** The reply of `@alone`; left out if the Lua file has no such section. */
@@ -94,7 +98,7 @@ export interface AloneReply<L extends Limit = Limit> {
   /** Whether the numbers of a limit leave room for it. */
   isPossible(limit: L): boolean
   /** Writes the charge down; `serverUs` is the server's clock as well as it is known. Returns whether the reply can be one. */
-  read(limit: L, reply: number, serverUs: number, out: Outcome): boolean
+  read(limit: L, reply: number, serverUs: number, out: Outcome, units: number): boolean
 }
 
 /** The longest lease, as a part of the window or of the time a bucket takes to fill. */
@@ -118,9 +122,99 @@ export interface Leasing<L extends Limit = Limit> {
   lastsUs(limit: L, lease: Lease, chargedAtUs: number): number
 }
 
+/** Denials that are charged to a ban. */
+export interface Strike<C> {
+  readonly check: C
+  readonly units: number
+  /** Whether the share of this process denied, because the store could not be asked. */
+  readonly isLocal: boolean
+}
+
+/** Charges strikes, and calls `done` when that is over, well or not. */
+export type ReportStrikes<C> = (strikes: readonly Strike<C>[], done: () => void) => void
+
+/** See `Algorithm.strikes`. */
+export interface Strikes<C> {
+  /** Called for every decision that limits beside a ban were asked for. */
+  saw(check: SeenCheck<C>): void
+}
+
+/** What is to be known of a decided check. */
+export interface SeenCheck<C> {
+  readonly plan: { readonly limits: readonly { readonly name: string; readonly limit: Limit }[] }
+  readonly source: string | null
+  wait(index: number): number
+  subjectOf(index: number): string
+  scopeOf(index: number): string
+  checkOf(index: number): C
+}
+
+/** See `Algorithm.account`. */
+export interface Accounting<L extends Limit = Limit, S = unknown> {
+  /** Adds units, for good or for this period. */
+  credit(limit: L, state: S, units: number, isLasting: boolean, nowUs: number): void
+  usage(limit: L, state: S, nowUs: number): Usage
+  /** The options that tell accounts apart: with another value of one, another account begins, of which nothing is used. */
+  readonly apart: readonly string[]
+  /** The part of the limit that falls to a day. */
+  perDay(limit: L): number
+  /** The state that a script told. */
+  stateOf(stored: StoredState): S
+}
+
+/** What was used of a quota, and what is left. Times are Unix milliseconds. */
+export interface Usage {
+  readonly limit: number
+  readonly per: string
+  readonly timeZone: string
+  /** The period, by the clock of the store. */
+  readonly startsAt: number
+  readonly endsAt: number
+  /** All units that were charged in it. */
+  readonly used: number
+  readonly remaining: number
+  /** Credits that are left, of those that last. */
+  readonly credits: number
+  /** Units that were credited for this period. */
+  readonly periodCredits: number
+  /** Units that were carried over from the period before. */
+  readonly carriedOver: number
+  /** Of `used`, what was paid with credits that last. */
+  readonly paidWithCredits: number
+  /** Of `used`, what was beyond limit and credits. */
+  readonly overage: number
+  readonly previous: UsageBefore
+}
+
+/** What was used in the period before. */
+export interface UsageBefore {
+  readonly startsAt: number
+  readonly endsAt: number
+  readonly used: number
+  readonly paidWithCredits: number
+  readonly overage: number
+}
+
+/** What an option of a policy file may be. */
+export type OptionValue = string | number | readonly string[] | { readonly [name: string]: number }
+
 /** One option of an algorithm as a policy file has it. */
 export interface OptionField {
-  readonly kind: 'units' | 'permits' | 'duration' | 'rate' | 'parts' | 'counts' | 'name'
+  readonly kind:
+    | 'units'
+    | 'permits'
+    | 'strikes'
+    | 'duration'
+    | 'durations'
+    | 'rate'
+    | 'parts'
+    | 'period'
+    | 'timeZone'
+    | 'anchor'
+    | 'rollover'
+    | 'overage'
+    | 'counts'
+    | 'name'
   /** What it says, for the reference. */
   readonly text: string
   readonly required?: true
@@ -130,8 +224,11 @@ export interface OptionField {
 export interface Algorithm<L extends Limit = Limit, S = unknown> {
   /** As policy files and operators know it: `token-bucket`. */
   readonly name: string
-  /** Permits are held until they are released, and come free at any time: they are not leased, charged late or cached as denied. */
-  readonly kind: 'rate' | 'permits'
+  /**
+   * Permits are held until they are released, and come free at any time: they are not leased, charged late or cached as denied.
+   * A ban is charged by the denials of the limits beside it, never by asking, and binds only while it lasts.
+   */
+  readonly kind: 'rate' | 'permits' | 'ban'
 
   // Options.
   readonly fields: Readonly<Record<string, OptionField>>
@@ -140,9 +237,17 @@ export interface Algorithm<L extends Limit = Limit, S = unknown> {
   /** Makes the limit of these options; throws a HeadgateError that names the field for any other. */
   parse(options: unknown): L
   /** The limit as a policy file would have it: `algorithm`, by the name that the file uses, and its options. */
-  optionsOf(limit: L): Readonly<Record<string, string | number>>
+  optionsOf(limit: L): Readonly<Record<string, OptionValue>>
   /** The algorithm and its numbers in words, for `explain`. */
   describe(limit: L): string
+  /** How a caller stands, in words, for `inspect`; left out where that is what is left, and when more comes. */
+  standing?(
+    limit: L,
+    remaining: number,
+    waitMs: number,
+    resetAfterMs: number,
+    words: (ms: number) => string,
+  ): string
 
   // Other numbers. The id stays, so that usage counted under the old numbers counts under the new ones.
   /** The limit with `units` units; a bucket refills faster or slower by `factor`. */
@@ -173,8 +278,8 @@ export interface Algorithm<L extends Limit = Limit, S = unknown> {
   /**
    * Takes back up to `units` charged at `chargedAtUs`, or the oldest ones if that is null. Returns how many: 0 for
    * charges from before a reset. A bucket takes back fewer of those held in advance since `heldSinceUs`.
-   * Negative units were used already and are charged whether they fit or not (returns 0); never more than twice the limit
-   * is left used, so that nobody is shut out for good.
+   * Negative units were used already and are charged whether they fit or not (returns 0; of a ban, its level if they began
+   * one); never more than twice the limit is left used, so that nobody is shut out for good.
    */
   refund(
     limit: L,
@@ -204,12 +309,25 @@ export interface Algorithm<L extends Limit = Limit, S = unknown> {
   renew?(limit: L, state: S, units: number, takenAtUs: number, nowUs: number): boolean
   /** How long a permit is held without being renewed; for permits only. */
   holdForUs?(limit: L): number
+  /** Makes what sees the denials of a process and reports them as strikes; for bans only. */
+  strikes?<C>(report: ReportStrikes<C>): Strikes<C>
+
+  /** What is kept like an account: units can be added, and what was used is told. Only of quotas. */
+  readonly account?: Accounting<L, S>
 
   // Where states are kept.
   rows(): Rows<S>
   readonly wire: Wire<L>
   /** The name, so that limits can be printed and compared as data. */
   toJSON(): string
+}
+
+/**
+ * Makes an algorithm of parts that others have, too. In a call that is marked as pure, because bundlers cannot see that spreading
+ * an object has no effect, and would keep the algorithm for programs that use another.
+ */
+export function defineAlgorithm<L extends Limit, S>(make: () => Algorithm<L, S>): Algorithm<L, S> {
+  return make()
 }
 
 /** Whether a value is a limit that the function of an algorithm made. */

@@ -3,7 +3,9 @@
  * makes limits in code imports the ones it uses, so that a bundle holds no other.
  */
 import type { Algorithm } from './algorithm.js'
+import { banAlgorithm } from './ban.js'
 import { type ConcurrencyOptions, concurrencyAlgorithm } from './concurrency.js'
+import { type QuotaOptions, quotaAlgorithm } from './quota.js'
 import { slidingWindowBucketsAlgorithm } from './sliding-window-buckets.js'
 import { type CounterOptions, slidingWindowCounterAlgorithm } from './sliding-window-counter.js'
 import { slidingWindowLogAlgorithm } from './sliding-window-log.js'
@@ -19,6 +21,7 @@ export const fileAlgorithms = byName(
   slidingWindowLogAlgorithm,
   slidingWindowCounterAlgorithm,
   tokenBucketAlgorithm,
+  quotaAlgorithm,
   concurrencyAlgorithm,
 )
 
@@ -27,7 +30,8 @@ export type WrittenLimit =
   | ({ readonly algorithm: 'sliding-window-log' } & WindowOptions)
   | ({ readonly algorithm: 'sliding-window-counter' } & CounterOptions)
   | ({ readonly algorithm: 'token-bucket' } & TokenBucketOptions)
+  | ({ readonly algorithm: 'quota' } & QuotaOptions)
   | ({ readonly algorithm: 'concurrency' } & ConcurrencyOptions)
 
 /** Those a limit may have. */
-export const allAlgorithms = byName(...fileAlgorithms.values(), slidingWindowBucketsAlgorithm)
+export const allAlgorithms = byName(...fileAlgorithms.values(), slidingWindowBucketsAlgorithm, banAlgorithm)

@@ -83,7 +83,7 @@ export function parseWindowUs(window: Duration): number {
   return us
 }
 
-export const WINDOW_IN_SECONDS = 'WARN_HEADGATE_WINDOW_IN_SECONDS'
+const WINDOW_IN_SECONDS = 'WARN_HEADGATE_WINDOW_IN_SECONDS'
 
 /**
  * Explains how a window that looks like milliseconds is taken and what to write instead; null for any other window.

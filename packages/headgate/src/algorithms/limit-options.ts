@@ -1,5 +1,6 @@
 /** What the options of all limits have in common: names, what is counted, bounds; and the numbers derived from a limit. */
-import { unexpected } from '../errors/headgate-error.js'
+import { HeadgateError, show, unexpected } from '../errors/headgate-error.js'
+import { nearestName } from '../errors/nearest-name.js'
 import { type Limit, MAX_UNITS, type OptionField, type Quota } from './algorithm.js'
 
 const NAME = /^[A-Za-z0-9_-]{1,32}$/
@@ -42,12 +43,12 @@ export function parseKnown<Options>(options: unknown, maker: string, known: read
     throw unexpected('ERR_HEADGATE_INVALID_LIMIT', maker, 'an object of options', options)
   const unknown = Object.keys(options).find(key => !known.includes(key))
   if (unknown !== undefined)
-    throw unexpected(
-      'ERR_HEADGATE_INVALID_LIMIT',
-      `${maker}.${unknown}`,
-      `one of ${known.join(', ')}`,
-      unknown,
-    )
+    throw new HeadgateError('ERR_HEADGATE_INVALID_LIMIT', {
+      field: `${maker}.${unknown}`,
+      expected: `one of ${known.join(', ')}`,
+      got: show(unknown),
+      suggestion: nearestName(unknown, known),
+    })
   return options as Options
 }
 

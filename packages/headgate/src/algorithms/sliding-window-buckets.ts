@@ -9,7 +9,7 @@
  * Invariant: at most `limit` in any window, exactly; the price is an effective window of up to B + 1 parts, which is
  * window × (1 + 1/B) if the window can be divided so.
  */
-import { type Algorithm, NEVER, NOT_CHARGED, type Outcome } from './algorithm.js'
+import { defineAlgorithm, NEVER, NOT_CHARGED, type Outcome } from './algorithm.js'
 import { formatDurationUs } from './durations.js'
 import { COUNTS_FIELD, counted, NAME_FIELD, parseKnown, parseWhole, roomBeyond } from './limit-options.js'
 import { ObjectRows } from './rows.js'
@@ -245,7 +245,10 @@ function keepForUs(limit: BucketedCounterLimit, state: BucketsState, nowUs: numb
   return Math.max(0, state.startMs * MS_US - nowUs) + 2 * limit.windowUs
 }
 
-export const slidingWindowBucketsAlgorithm: Algorithm<BucketedCounterLimit, BucketsState> = {
+export const slidingWindowBucketsAlgorithm = /* @__PURE__ */ defineAlgorithm<
+  BucketedCounterLimit,
+  BucketsState
+>(() => ({
   name: 'sliding-window-buckets',
   kind: 'rate',
   // A file names it as a counter, which has the same fields and hands options with `buckets` on.
@@ -295,4 +298,4 @@ export const slidingWindowBucketsAlgorithm: Algorithm<BucketedCounterLimit, Buck
   toJSON() {
     return this.name
   },
-}
+}))

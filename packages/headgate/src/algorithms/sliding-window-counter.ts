@@ -10,7 +10,7 @@
  * Invariant: at most `limit` in an aligned window, at most 2 × limit in any window.
  */
 
-import { type Algorithm, type AloneReply, NEVER, NOT_CHARGED, type Outcome } from './algorithm.js'
+import { type AloneReply, defineAlgorithm, NEVER, NOT_CHARGED, type Outcome } from './algorithm.js'
 import { formatDurationUs } from './durations.js'
 import { mulDivCeil, mulDivFloor } from './exact-fraction.js'
 import { counted, parseKnown, roomBeyond } from './limit-options.js'
@@ -301,58 +301,60 @@ const alone: AloneReply<CounterLimit> = {
   },
 }
 
-export const slidingWindowCounterAlgorithm: Algorithm<CounterLimit, CounterState> = {
-  name: 'sliding-window-counter',
-  kind: 'rate',
-  fields: slidingWindowBucketsAlgorithm.fields,
-  sample: { limit: 1, window: '1m' },
-  parse,
-  optionsOf: limit => writtenWindow(limit, kindOf(limit.windowUs)),
-  describe: windowWords,
-  ...windowNumbers,
-  // Stays as it is: a lease ends with the aligned window it was granted in, and the bound is one of those.
-  lease: {
-    ...windowLeasing,
-    strict: (limit, lease) => ({ ...limit, lease }),
-    lastsUs: (limit, lease, chargedAtUs) =>
-      Math.min(lease.ttlUs, limit.windowUs - (chargedAtUs % limit.windowUs)),
-  },
-  empty,
-  decide,
-  refund,
-  reset,
-  usedUp,
-  keepForUs,
-  isUncharged(limit, state, nowUs) {
-    const startMs = windowStart(limit, effectiveMs(limit, state, toMs(nowUs)))
-    return currentAt(state, startMs) === 0 && previousAt(limit, state, startMs) === 0
-  },
-  rows: () => new TypedRows((page, index) => new CounterView(page, index)),
-  wire: {
-    kind: 'counter',
-    numbers: limit => [limit.limit, windowMs(limit)],
-    mostLeft: limit => limit.limit,
-    charged(limit, left, nowUs, out) {
-      out.waitUs = 0
-      out.remaining = left
-      out.resetAfterUs = windowStart(limit, toMs(nowUs)) * MS_US + 2 * limit.windowUs - nowUs
-      out.chargedAtUs = nowUs
+export const slidingWindowCounterAlgorithm = /* @__PURE__ */ defineAlgorithm<CounterLimit, CounterState>(
+  () => ({
+    name: 'sliding-window-counter',
+    kind: 'rate',
+    fields: slidingWindowBucketsAlgorithm.fields,
+    sample: { limit: 1, window: '1m' },
+    parse,
+    optionsOf: limit => writtenWindow(limit, kindOf(limit.windowUs)),
+    describe: windowWords,
+    ...windowNumbers,
+    // Stays as it is: a lease ends with the aligned window it was granted in, and the bound is one of those.
+    lease: {
+      ...windowLeasing,
+      strict: (limit, lease) => ({ ...limit, lease }),
+      lastsUs: (limit, lease, chargedAtUs) =>
+        Math.min(lease.ttlUs, limit.windowUs - (chargedAtUs % limit.windowUs)),
     },
-    decided(limit, [previous, current, startMs, resetMs], units, nowUs, isCharged, out) {
-      const state = {
-        startMs: Number(startMs),
-        current: Number(current),
-        previous: Number(previous),
-        resetUs: Number(resetMs) * MS_US,
-      }
-      decide(limit, state, units, nowUs, isCharged, out)
+    empty,
+    decide,
+    refund,
+    reset,
+    usedUp,
+    keepForUs,
+    isUncharged(limit, state, nowUs) {
+      const startMs = windowStart(limit, effectiveMs(limit, state, toMs(nowUs)))
+      return currentAt(state, startMs) === 0 && previousAt(limit, state, startMs) === 0
     },
-    alone,
-  },
-  toJSON() {
-    return this.name
-  },
-}
+    rows: () => new TypedRows((page, index) => new CounterView(page, index)),
+    wire: {
+      kind: 'counter',
+      numbers: limit => [limit.limit, windowMs(limit)],
+      mostLeft: limit => limit.limit,
+      charged(limit, left, nowUs, out) {
+        out.waitUs = 0
+        out.remaining = left
+        out.resetAfterUs = windowStart(limit, toMs(nowUs)) * MS_US + 2 * limit.windowUs - nowUs
+        out.chargedAtUs = nowUs
+      },
+      decided(limit, [previous, current, startMs, resetMs], units, nowUs, isCharged, out) {
+        const state = {
+          startMs: Number(startMs),
+          current: Number(current),
+          previous: Number(previous),
+          resetUs: Number(resetMs) * MS_US,
+        }
+        decide(limit, state, units, nowUs, isCharged, out)
+      },
+      alone,
+    },
+    toJSON() {
+      return this.name
+    },
+  }),
+)
 
 /**
  * Creates a limit that admits about `limit` in any window from two stored numbers; with `buckets`, at most `limit`,

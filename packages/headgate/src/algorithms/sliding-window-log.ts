@@ -8,7 +8,7 @@
  *
  * Invariant: the cost admitted in any window, wherever it starts, is at most `limit`, exactly.
  */
-import { type Algorithm, NEVER, NOT_CHARGED, type Outcome } from './algorithm.js'
+import { defineAlgorithm, NEVER, NOT_CHARGED, type Outcome } from './algorithm.js'
 import { formatDurationUs } from './durations.js'
 import { counted, parseKnown, roomBeyond } from './limit-options.js'
 import { ListedLog, type LogState, logRows } from './log-rows.js'
@@ -224,7 +224,7 @@ function keepForUs(limit: LogLimit, state: LogState, nowUs: number): number {
   return Math.max(0, lastTime(state, nowUs) - nowUs) + limit.windowUs
 }
 
-export const slidingWindowLogAlgorithm: Algorithm<LogLimit, LogState> = {
+export const slidingWindowLogAlgorithm = /* @__PURE__ */ defineAlgorithm<LogLimit, LogState>(() => ({
   name: 'sliding-window-log',
   kind: 'rate',
   fields: WINDOW_FIELDS,
@@ -271,7 +271,7 @@ export const slidingWindowLogAlgorithm: Algorithm<LogLimit, LogState> = {
   toJSON() {
     return this.name
   },
-}
+}))
 
 /**
  * Creates a limit that admits at most `limit` in any window, exactly. Stores every request of the window.

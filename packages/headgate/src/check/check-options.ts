@@ -1,3 +1,4 @@
+import { MAX_UNITS } from '../algorithms/algorithm.js'
 import { HeadgateError, show, unexpected } from '../errors/headgate-error.js'
 import { nearestName } from '../errors/nearest-name.js'
 import type { SubjectInput } from '../subject/subject.js'
@@ -19,8 +20,7 @@ export type CheckOptions<PolicyName extends string, TierName extends string> = (
 }
 
 /**
- * A further subject to charge, such as a user's organisation, and its policy. Scope and cost are those of the
- * request.
+ * A further subject to charge, such as a user's organisation, and its policy. The scope is that of the request.
  */
 export type AlsoCharged<PolicyName extends string, TierName extends string> = {
   readonly subject: SubjectInput
@@ -29,12 +29,13 @@ export type AlsoCharged<PolicyName extends string, TierName extends string> = {
    * anybody can make up.
    */
   readonly times?: number | undefined
+  /** The units it takes. Default: the request's cost. */
+  readonly cost?: number | undefined
 } & (
   | { readonly policy: PolicyName; readonly tier?: undefined }
   | { readonly tier: TierName; readonly policy?: undefined }
 )
 
-const MAX_COST = 2 ** 32 - 1
 const MAX_TIMES = 65_536
 
 export function parseScope(scope: unknown): string {
@@ -79,8 +80,8 @@ export function parseTimes(times: unknown): number {
 const NOBODY_ELSE: readonly never[] = []
 
 export function parseCost(cost: unknown, field = 'cost'): number {
-  if (typeof cost === 'number' && Number.isInteger(cost) && cost >= 0 && cost <= MAX_COST) return cost
-  throw unexpected('ERR_HEADGATE_INVALID_COST', field, `a whole number from 0 to ${MAX_COST}`, cost)
+  if (typeof cost === 'number' && Number.isInteger(cost) && cost >= 0 && cost <= MAX_UNITS) return cost
+  throw unexpected('ERR_HEADGATE_INVALID_COST', field, `a whole number from 0 to ${MAX_UNITS}`, cost)
 }
 
 function unknownName(

@@ -1,4 +1,4 @@
-import type { Limit } from '../algorithms/algorithm.js'
+import type { Limit, Usage } from '../algorithms/algorithm.js'
 
 /** One limit and the subject it is asked for: with scope and name it identifies a state. */
 export interface Check {
@@ -49,6 +49,23 @@ export interface Refund {
   readonly heldSinceUs?: number | undefined
   /** Whether it was charged to this process's share, because the store could not be asked. */
   readonly isLocal?: boolean
+}
+
+/** Units to be added to a quota, once for each id; 0 only asks what was used. */
+export interface Credit {
+  readonly check: Check
+  readonly units: number
+  readonly id: string
+  /** How long the id is remembered. */
+  readonly idForMs: number
+  /** Whether they last; otherwise they end with the period. */
+  readonly isLasting: boolean
+}
+
+/** What was used after a credit, and whether it was added: not if its id was known. */
+export interface Credited {
+  readonly usage: Usage
+  readonly isAdded: boolean
 }
 
 /** Whether two checks are about one state. */

@@ -28,6 +28,14 @@ export interface RareParts {
   readonly onStoreFailure: FailureMode | null
 }
 
+/** One of the times that a request which may wait for room is asked about: it is one decision all the same. */
+export interface Attempt {
+  /** When the request came, by the limiter's clock. */
+  readonly sinceUs: number
+  /** Whether it was held, so that its time is not that of the store. */
+  hasWaited: boolean
+}
+
 /** Waits for a check to be decided. */
 export interface CheckWaiter {
   /** One of the two is called, once. */
@@ -48,6 +56,7 @@ export interface Admissions {
 }
 
 const NO_TARGETS: readonly Target[] = []
+const NO_CROSSINGS: readonly never[] = []
 const DENIED = -1
 /** Wait, remaining, reset and time charged. */
 const PER_LIMIT = 4
@@ -58,6 +67,8 @@ export class PendingCheck implements Outcome {
   remaining = 0 as number
   resetAfterUs = 0 as number
   chargedAtUs: number = NOT_CHARGED
+  /** The parts of a quota that the charge has reached, in percent; null if none. */
+  crossed: readonly number[] | null = null
   /** The alternative that was charged; −1 while none is, and for a denial. */
   charged: number = DENIED
   /** The limiter's clock when it was asked. */
@@ -70,6 +81,11 @@ export class PendingCheck implements Outcome {
   isCached = false
   /** Whether it is a question of the library itself, which is neither counted nor decided by a failure mode. */
   isInternal = false
+  /**
+   * Not null for one of several attempts of a request that may wait. A denial is then not final: it is no strike, and
+   * neither counted nor told, until `conclude` says that it was the last.
+   */
+  attempt: Attempt | null = null
   /** The plan that the store is asked: another one for the share of a region. */
   asked: Plan
   /** Lead from its latency to the trace of its request. */
@@ -77,6 +93,8 @@ export class PendingCheck implements Outcome {
   /** The request it is about, until it is settled: what is remembered of a denial does not keep it. */
   request: RequestFacts | null = null
   private numbers: number[] | null = null
+  /** `crossed` of one of several limits. */
+  private crossedOf: Map<number, readonly number[]> | null = null
   private waiter: CheckWaiter | null = null
   private failure: { readonly error: unknown } | null = null
   private made: Decision | null = null
@@ -173,12 +191,25 @@ export class PendingCheck implements Outcome {
   keep(index: number): void {
     const { limits } = this.plan
     if (limits.length === 1) return
+    if (this.crossed !== null) {
+      this.crossedOf ??= new Map()
+      this.crossedOf.set(index, this.crossed)
+      this.crossed = null
+    }
     this.numbers ??= new Array(limits.length * PER_LIMIT).fill(0)
     const at = index * PER_LIMIT
     this.numbers[at + WAIT] = this.waitUs
     this.numbers[at + REMAINING] = this.remaining
     this.numbers[at + RESET] = this.resetAfterUs
     this.numbers[at + CHARGED_AT] = this.chargedAtUs
+  }
+
+  /** The limits of which the charge has reached a part that events tell, in percent. */
+  crossings(): readonly { readonly index: number; readonly percent: number }[] {
+    if (this.charged < 0) return NO_CROSSINGS
+    if (this.crossed !== null) return this.crossed.map(percent => ({ index: 0, percent }))
+    if (this.crossedOf === null) return NO_CROSSINGS
+    return [...this.crossedOf].flatMap(([index, crossed]) => crossed.map(percent => ({ index, percent })))
   }
 
   /** Takes over the numbers of the same question, as they are `laterUs` after it was asked. */
@@ -209,8 +240,14 @@ export class PendingCheck implements Outcome {
     this.source = source
     if (this.numbers !== null) this.show(this.bindingIndex())
     if (this.plan.isObserved && !this.isInternal) this.tellOthers()
-    this.request = null
+    if (this.attempt === null) this.request = null
     if (this.waiter !== null) this.wake(this.waiter)
+  }
+
+  /** Denies it without asking: there is no room for those before it, so there is none for it. */
+  deny(): void {
+    for (let index = 0; index < this.plan.shadowFrom; index++) this.set(index, 1, 0, 1, NOT_CHARGED)
+    this.settle(this.plan.context.source)
   }
 
   /** There is no decision: the caller made a mistake, or wants the store's errors. */
@@ -231,7 +268,21 @@ export class PendingCheck implements Outcome {
     const { context, hasPermits } = this.plan
     if (this.isPeek) return
     if (hasPermits) context.hold(this, this.decision)
+    if (this.attempt !== null) return
+    this.strike()
     if (context.isListening || this.plan.hasShadow) context.onDecided(this)
+  }
+
+  /** Ends the attempts of a request with this one: it is counted and told. Being told to wait is no strike. */
+  conclude(): void {
+    const { context, hasShadow } = this.plan
+    if (context.isListening || hasShadow) context.onDecided(this)
+    this.request = null
+  }
+
+  /** Lets a ban of the plan know of a denial. */
+  strike(): void {
+    if (this.plan.hasBan) this.plan.context.mayStrike(this)
   }
 
   get isSettled(): boolean {
@@ -303,7 +354,10 @@ export class PendingCheck implements Outcome {
     return best
   }
 
-  /** The limit that decides: all must fit, so the longest wait binds; if all fit, the least remaining does. −1 if there is none. */
+  /**
+   * The limit that decides: all must fit, so the longest wait binds; if all fit, the least remaining does. −1 if there is none:
+   * a ban binds only while it lasts.
+   */
   bindingIndex(): number {
     const alternative = this.decidingAlternative()
     const from = this.plan.start(alternative)
@@ -311,13 +365,32 @@ export class PendingCheck implements Outcome {
     if (from >= end || this.isUnlooked) return -1
     let binding = from
     for (let index = from + 1; index < end; index++) if (this.bindsMore(index, binding)) binding = index
-    return binding
+    return this.plan.hasBan && this.isIdleBan(binding) ? -1 : binding
   }
 
   private bindsMore(one: number, other: number): boolean {
     if (this.wait(one) !== this.wait(other)) return this.wait(one) > this.wait(other)
+    if (this.plan.hasBan && this.isIdleBan(one) !== this.isIdleBan(other)) return this.isIdleBan(other)
     if (this.left(one) !== this.left(other)) return this.left(one) < this.left(other)
     return this.resetAfter(one) > this.resetAfter(other)
+  }
+
+  private isIdleBan(index: number): boolean {
+    return this.wait(index) === 0 && (this.plan.limits[index] as NamedLimit).limit.algorithm.kind === 'ban'
+  }
+
+  /** Whether a ban denied it. */
+  get isBanned(): boolean {
+    if (this.charged >= 0 || !this.plan.hasBan) return false
+    const index = this.bindingIndex()
+    return index >= 0 && (this.plan.limits[index] as NamedLimit).limit.algorithm.kind === 'ban'
+  }
+
+  /** What shadow limits charged, whatever became of the request. */
+  shadowAdmissions(): Admission[] {
+    const { plan } = this
+    if (!plan.hasShadow || this.isUnlooked || this.isPeek) return []
+    return this.admissionsIn(plan.shadowFrom, plan.limits.length)
   }
 
   /** The limits that had room for the request; null for one that was denied or only looked at. */
@@ -327,7 +400,7 @@ export class PendingCheck implements Outcome {
     if (this.isUnlooked) return { binding: [], shadow: [] }
     return {
       binding: this.admissionsIn(plan.start(this.charged), plan.ends[this.charged] as number),
-      shadow: this.admissionsIn(plan.shadowFrom, plan.limits.length),
+      shadow: this.shadowAdmissions(),
     }
   }
 
@@ -349,7 +422,7 @@ export class PendingCheck implements Outcome {
     if (this.isUnlooked || this.isPeek) return []
     const binding =
       this.charged < 0 ? [] : this.admissionsIn(plan.start(this.charged), plan.ends[this.charged] as number)
-    const all = [...binding, ...this.admissionsIn(plan.shadowFrom, plan.limits.length)]
+    const all = [...binding, ...this.shadowAdmissions()]
     return all.flatMap(({ check, chargedAtUs }): Renewal[] =>
       chargedAtUs !== null && isPermits(check.limit) ? [{ check, takenAtUs: chargedAtUs }] : [],
     )

@@ -4,6 +4,9 @@ import type { Recorder } from '../observe/statistics/recorder.js'
 import type { Tally } from '../observe/statistics/tally.js'
 import type { HeaderStyle } from '../policy/config.js'
 import type { RefundRule } from '../policy/refund-rule.js'
+import type { Statuses } from '../policy/statuses.js'
+import type { MeterConfig } from '../policy/token-meters.js'
+import type { Wait } from '../policy/wait.js'
 import type { Clock } from '../time/clock.js'
 import type { DecisionSource, FailureMode } from './check.js'
 import type { PendingCheck } from './pending-check.js'
@@ -42,12 +45,18 @@ export interface PlanLabels {
   readonly tier: string | null
   /** The rule of the policy file that applied; null if none was asked. */
   readonly rule: string | null
-  /** Why no limit binds; null if one does. */
-  readonly bypass: Extract<Reason, 'disabled' | 'paused' | 'skipped' | 'shadow'> | null
+  /** Why no limit binds; null if one does. `banned`: an operator lets nothing pass. */
+  readonly bypass: Extract<Reason, 'disabled' | 'paused' | 'skipped' | 'shadow' | 'banned'> | null
   /** How the policy file wants the quota to be advertised. */
   readonly headers: HeaderStyle | null
   /** The responses that give back the charge; null if none does. */
   readonly refundIf: RefundRule | null
+  /** The responses that forget what the caller has used; null if none does. */
+  readonly resetIf: readonly Statuses[] | null
+  /** The tokens of a model that a request reserves besides, or has reserved. */
+  readonly tokens: readonly MeterConfig[]
+  /** How long a request may wait for room; null if not at all. */
+  readonly wait: Wait | null
 }
 
 export const NO_LABELS: PlanLabels = {
@@ -57,6 +66,9 @@ export const NO_LABELS: PlanLabels = {
   bypass: null,
   headers: null,
   refundIf: null,
+  resetIf: null,
+  tokens: [],
+  wait: null,
 }
 
 /** What all checks of a limiter share. */
@@ -72,6 +84,8 @@ export interface CheckContext {
   onDecided(check: PendingCheck): void
   /** Holds the permits that a decision took. */
   hold(check: PendingCheck, decision: Decision): void
+  /** Called for every decision of limits that stand beside a ban. */
+  mayStrike(check: PendingCheck): void
 }
 
 /** For questions of the library itself. */
@@ -82,6 +96,7 @@ export const NOBODY_LISTENS: CheckContext = {
   isListening: false,
   onDecided() {},
   hold() {},
+  mayStrike() {},
 }
 
 const CALLER: readonly number[] = []
@@ -99,6 +114,8 @@ export class Plan {
   readonly isSingle: boolean
   readonly shadowFrom: number
   readonly hasPermits: boolean
+  /** Whether denials may lead to a ban. */
+  readonly hasBan: boolean
   /** Whether nothing limits the request, so that nobody is asked. */
   readonly asksNothing: boolean
   /** Whether anybody but the caller has to hear of its decisions. */
@@ -119,7 +136,8 @@ export class Plan {
     this.shadowFrom = ends.at(-1) ?? 0
     this.isSingle = limits.length === 1 && ends.length === 1 && ends[0] === 1 && targets.length === 0
     this.hasPermits = limits.some(({ limit }) => limit.algorithm.kind === 'permits')
-    this.isObserved = context.isListening || this.hasPermits || this.shadowFrom < limits.length
+    this.hasBan = limits.some(({ limit }) => limit.algorithm.kind === 'ban')
+    this.isObserved = context.isListening || this.hasPermits || this.hasBan || this.shadowFrom < limits.length
     this.asksNothing =
       this.shadowFrom === limits.length && ends.some((end, index) => end === (ends[index - 1] ?? 0))
   }

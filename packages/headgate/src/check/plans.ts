@@ -89,8 +89,9 @@ export class Plans {
   }
 }
 
-function textOf({ policy, tier, rule, bypass, headers, refundIf }: PlanLabels): string {
-  return JSON.stringify([policy, tier, rule, bypass, headers, refundIf])
+function textOf(labels: PlanLabels): string {
+  const { policy, tier, rule, bypass, headers, refundIf, resetIf, tokens, wait } = labels
+  return JSON.stringify([policy, tier, rule, bypass, headers, refundIf, resetIf, tokens, wait])
 }
 
 function targetOf({ subject, scope }: Check, caller: string, callersScope: string, others: Target[]): number {

@@ -1,6 +1,8 @@
 import { HeadgateError } from '../errors/headgate-error.js'
 import { mismatchText } from '../errors/mistake.js'
 import { printable, shownName } from '../errors/shown-text.js'
+import type { Report } from './shape/shape.js'
+import type { Locate, Position } from './text/located-text.js'
 
 /** The position of a value in the file: keys and list indexes from the top. */
 export type Path = readonly (string | number)[]
@@ -76,27 +78,27 @@ export class ConfigError extends HeadgateError {
 
 const MAX_LISTED = 50
 
-/** Collects issues and throws them all at once. */
+/** Collects mistakes, to report them all at once. */
 export class IssueList {
-  readonly #issues: ConfigIssue[] = []
+  readonly #found: Parameters<Report>[] = []
   #unlisted = 0
 
-  /**
-   * Records a mistake. Locating one takes a walk from the top, so a file full of mistakes must not need one for
-   * each.
-   */
-  add(path: Path, complaint: Complaint, locate: () => { line: number; column: number } | null): void {
-    if (this.#issues.length === MAX_LISTED) this.#unlisted++
-    else this.#issues.push(toIssue(path, complaint, locate()))
+  /** Records a mistake. */
+  readonly add: Report = (...mistake) => {
+    if (this.#found.length === MAX_LISTED) this.#unlisted++
+    else this.#found.push(mistake)
   }
 
-  /** Throws a `ConfigError` if there are any issues. */
-  throwIfAny(source: string): void {
-    if (this.#issues.length === 0) return
-    const inOrder = this.#issues.toSorted(
-      (a, b) => (a.line ?? 0) - (b.line ?? 0) || (a.column ?? 0) - (b.column ?? 0),
-    )
-    throw new ConfigError(source, inOrder, this.#unlisted)
+  get isEmpty(): boolean {
+    return this.#found.length === 0
+  }
+
+  /** Returns the error that lists them, in the order of their places. */
+  toError(source: string, locate: Locate = () => null): ConfigError {
+    const issues = this.#found
+      .map(([path, complaint, at]) => toIssue(path, complaint, locate(path, at)))
+      .sort((a, b) => (a.line ?? 0) - (b.line ?? 0) || (a.column ?? 0) - (b.column ?? 0))
+    return new ConfigError(source, issues, this.#unlisted)
   }
 }
 
@@ -104,16 +106,18 @@ export class IssueList {
 export function toIssue(
   path: Path,
   { expected, got, suggestion = null }: Complaint,
-  place: { line: number; column: number } | null,
+  place: Position | null,
 ): ConfigIssue {
+  // Backticks are for the reference.
+  const plain = expected.replaceAll('`', '')
   return {
     line: place?.line ?? null,
     column: place?.column ?? null,
     path: formatPath(path),
-    expected,
+    expected: plain,
     got,
     suggestion,
-    message: printable(mismatchText({ expected, got, suggestion })),
+    message: printable(mismatchText({ expected: plain, got, suggestion })),
   }
 }
 

@@ -6,8 +6,9 @@ import type { PolicyConfig } from '../policy/config.js'
 type SentLimit = Omit<Limit, 'algorithm'> & { readonly algorithm: string }
 
 /** A policy whose limits are of another type. */
-type PolicyOf<L> = Omit<PolicyConfig, 'limits' | 'candidate'> & {
+type PolicyOf<L> = Omit<PolicyConfig, 'limits' | 'ban' | 'candidate'> & {
   readonly limits: readonly L[]
+  readonly ban?: L
   readonly candidate?: readonly L[]
 }
 
@@ -28,7 +29,10 @@ export function fromSent(policy: SentPolicy): PolicyConfig {
 
 /** The fields keep their order, by which two configurations are compared. */
 function mapLimits<From, To>(policy: PolicyOf<From>, change: (limit: From) => To): PolicyOf<To> {
-  const { candidate, ...rest } = { ...policy, limits: policy.limits.map(change) }
-  if (candidate === undefined) return rest
-  return Object.assign({ ...policy }, rest, { candidate: candidate.map(change) })
+  const { limits, ban, candidate } = policy
+  return Object.assign({ ...policy } as object, {
+    limits: limits.map(change),
+    ...(ban !== undefined && { ban: change(ban) }),
+    ...(candidate !== undefined && { candidate: candidate.map(change) }),
+  }) as PolicyOf<To>
 }

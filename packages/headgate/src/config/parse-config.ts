@@ -26,16 +26,18 @@ export async function parseConfig(
   const source = await readText(text.replace(/^\uFEFF/, ''), fileName)
   if (source.issues.length > 0) throw new ConfigError(fileName, source.issues)
   const issues = new IssueList()
-  const warnings: ConfigWarning[] = []
-  const warn: Warn = (path, code, message) =>
-    warnings.push({ code, ...source.locate(path, 'key'), path: formatPath(path), message })
+  const doubts: Parameters<Warn>[] = []
   const config = readConfig(
     source.value,
-    (path, complaint, at) => issues.add(path, complaint, () => source.locate(path, at)),
-    onWarning === undefined ? null : warn,
+    issues.add,
+    onWarning === undefined ? null : (...doubt) => doubts.push(doubt),
   )
-  issues.throwIfAny(fileName)
-  for (const warning of warnings) onWarning?.(warning)
+  if (config === null) throw issues.toError(fileName, await source.locator())
+  const locate = doubts.length > 0 ? await source.locator() : null
+  for (const [path, code, message] of doubts) {
+    const { line = null, column = null } = locate?.(path, 'key') ?? {}
+    onWarning?.({ code, line, column, path: formatPath(path), message })
+  }
   return config
 }
 

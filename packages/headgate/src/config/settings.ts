@@ -3,13 +3,14 @@
  * every caller, and where Redis is.
  */
 import type { Limit } from '../algorithms/algorithm.js'
-import { slidingWindowCounter } from '../algorithms/sliding-window-counter.js'
-import { tokenBucket } from '../algorithms/token-bucket.js'
+import { slidingWindowCounter, slidingWindowCounterAlgorithm } from '../algorithms/sliding-window-counter.js'
+import { tokenBucket, tokenBucketAlgorithm } from '../algorithms/token-bucket.js'
 import type { Config, PolicyConfig } from '../policy/config.js'
 import { type Complaint, IssueList } from './config-error.js'
 import { defineConfig } from './define-config.js'
 import { describeValue } from './describe-value.js'
-import { objectionTo } from './shape/objection.js'
+import { readLimit } from './file/limit.js'
+import { objectionTo, Place, type Report } from './shape/shape.js'
 
 export interface Settings {
   /** Whether limits are shared through Redis. */
@@ -44,14 +45,14 @@ const REDIS_URL = /^rediss?(-cluster|-sentinel)?:\/\/./
  */
 export function loadSettings(environment: Environment): Settings {
   const issues = new IssueList()
-  const reject = (name: string, complaint: Complaint) => issues.add([name], complaint, () => null)
+  const reject = (name: string, complaint: Complaint) => issues.add([name], complaint, 'value')
   const given = (name: string) => environment[name]?.trim() || undefined
   const settings = {
     ...readRedis(given, reject),
     rulesPath: given('RATE_LIMIT_RULES_PATH') ?? null,
     policy: readPolicy(given, reject),
   }
-  issues.throwIfAny(SOURCE)
+  if (!issues.isEmpty) throw issues.toError(SOURCE)
   return settings
 }
 
@@ -93,6 +94,7 @@ function readRedis(given: Given, reject: Reject): Pick<Settings, 'distributed' |
   return { distributed: distributed ?? false, redisUrl: url ?? null }
 }
 
+/** Reads the one limit, each of its numbers under the name of its variable. */
 function readPolicy(given: Given, reject: Reject): PolicyConfig | null {
   const [window] = WINDOW.filter(name => given(name) !== undefined)
   const [bucket] = BUCKET.filter(name => given(name) !== undefined)
@@ -107,61 +109,51 @@ function readPolicy(given: Given, reject: Reject): PolicyConfig | null {
 
 function readBucket(given: Given, reject: Reject): readonly Limit[] | null {
   const [capacityName, refillName] = BUCKET
-  const capacity = readNumber(given(capacityName), DEFAULT_CAPACITY)
-  const refillPerSecond = readNumber(given(refillName), DEFAULT_REFILL_PER_SECOND)
-  const isSound = [
-    accept(capacityName, () => tokenBucket({ capacity: capacity as number, refillPerSecond: 1 }), reject),
-    accept(
-      refillName,
-      () => tokenBucket({ capacity: 1, refillPerSecond: refillPerSecond as number }),
-      reject,
-    ),
-  ].every(Boolean)
-  if (!isSound) return null
-  const options = { capacity: capacity as number, refillPerSecond: refillPerSecond as number }
-  return accept(refillName, () => tokenBucket(options), reject) ? [tokenBucket(options)] : null
+  const written = {
+    capacity: readNumber(given(capacityName)) ?? DEFAULT_CAPACITY,
+    refillPerSecond: readNumber(given(refillName)) ?? DEFAULT_REFILL_PER_SECOND,
+  }
+  const report: Report = ([field], complaint) =>
+    reject(field === 'capacity' ? capacityName : refillName, complaint)
+  const read = readLimit(written, tokenBucketAlgorithm, Place.top(NO_NAMES, report))
+  return read === undefined ? null : [read]
 }
 
 function readWindow(given: Given, reject: Reject): readonly Limit[] | null {
   const [requestsName, durationName, burstName] = WINDOW
-  const limit = readNumber(given(requestsName)) as number
-  const window = readNumber(given(durationName)) as number
-  const burst = readNumber(given(burstName), null) as number | null
-  const isSound = [
-    accept(requestsName, () => slidingWindowCounter({ limit, window: 1 }), reject),
-    accept(durationName, () => slidingWindowCounter({ limit: 1, window }), reject),
-    burst === null || accept(burstName, () => slidingWindowCounter({ limit: burst, window: 1 }), reject),
-  ].every(Boolean)
-  if (!isSound) return null
-  if (burst === 0) {
-    reject(burstName, { expected: 'at least 1, or not to be set', got: '0' })
-    return null
+  const written = {
+    limit: readNumber(given(requestsName)),
+    window: readNumber(given(durationName)),
   }
-  if (burst === null) return [slidingWindowCounter({ limit, window })]
-  return withBurst({ limit, window, burst })
+  const report: Report = ([field], complaint) =>
+    reject(field === 'limit' ? requestsName : durationName, complaint)
+  const sustained = readLimit(written, slidingWindowCounterAlgorithm, Place.top(NO_NAMES, report))
+  const burst = readNumber(given(burstName))
+  if (burst === undefined) return sustained === undefined ? null : [sustained]
+  const objection = objectionTo(() => slidingWindowCounter({ limit: burst as number, window: 1 }))
+  if (objection !== null) reject(burstName, objection)
+  else if (burst === 0) reject(burstName, { expected: 'at least 1, or not to be set', got: '0' })
+  else if (sustained !== undefined) return withBurst(sustained, burst as number)
+  return null
 }
 
 /** Keeps both numbers, as a tier does: the burst, and the sustained rate. */
-function withBurst({ limit, window, burst }: Record<'limit' | 'window' | 'burst', number>): readonly Limit[] {
-  const counter = slidingWindowCounter({ limit: Math.max(limit, burst), window })
+function withBurst(sustained: Limit, burst: number): readonly Limit[] {
+  const { limit, quota } = sustained
   // A ban has nothing to refill.
-  if (limit === 0) return [slidingWindowCounter({ limit, window })]
-  const bucket = tokenBucket({ capacity: burst, refillPerSecond: (limit / counter.windowUs) * 1e6 })
-  const quota = Object.freeze({ limit, windowUs: counter.windowUs, burst })
+  if (limit === 0) return [sustained]
+  const both = Object.freeze({ ...quota, burst })
+  const counter = sustained.algorithm.resize(sustained, Math.max(limit, burst), 1)
+  const bucket = tokenBucket({ capacity: burst, refillPerSecond: (limit / quota.windowUs) * 1e6 })
   return [
-    { ...counter, quota },
-    { ...bucket, quota },
+    { ...counter, quota: both },
+    { ...bucket, quota: both },
   ]
 }
 
-/** A text that is not a number is returned as it is, and the library rejects it. */
-function readNumber(text: string | undefined, leftOut?: number | null): unknown {
-  if (text === undefined) return leftOut
-  return /^\d+(\.\d+)?$/.test(text) ? Number(text) : text
-}
+const NO_NAMES = { tiers: null, policies: null }
 
-function accept(name: string, make: () => unknown, reject: Reject): boolean {
-  const objection = objectionTo(make)
-  if (objection !== null) reject(name, objection)
-  return objection === null
+/** A text that is not a number is returned as it is, and the library rejects it. */
+function readNumber(text: string | undefined): unknown {
+  return text !== undefined && /^\d+(\.\d+)?$/.test(text) ? Number(text) : text
 }

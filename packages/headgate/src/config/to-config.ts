@@ -1,37 +1,34 @@
 import {
-  type AlsoConfig,
   type Config,
   type Enforcement,
-  type GlobalConfig,
   type MatchConfig,
   type PolicyConfig,
   type PolicyOrTier,
-  type RouteConfig,
   RULES,
   type RuleConfig,
 } from '../policy/config.js'
 import { DEFAULT_IPV6_NETWORKS } from '../policy/ipv6-budgets.js'
 import { rules } from '../policy/rules.js'
-import { defaultTiers } from '../policy/tiers.js'
+import { DEFAULT_TIERS } from '../policy/tier-numbers.js'
 import { foldType } from '../subject/subject.js'
+import type { route } from './file/gateway.js'
 import { parseCostKey } from './file/path-pattern.js'
 import type { ReadPolicy } from './file/policy.js'
 import type { ReadFile } from './file/policy-file.js'
-import type { ReadAlso, ReadCharge, ReadRule } from './file/rule.js'
-import type { ReadRoute } from './file/upstream.js'
-import { ruleName } from './rule-match.js'
-import { type ReadList, sound } from './shape/lists.js'
+import type { ReadRule } from './file/rule.js'
+import type { ReadAs } from './shape/shape.js'
 
 /** The default tier, if the file does not name another. */
 export const ANONYMOUS = 'anonymous'
 
-/** Converts a valid file to a configuration, filling in defaults. */
+/** Converts a file without mistakes to a configuration, filling in defaults. */
 export function toConfig(file: ReadFile): Config {
+  // Without mistakes, nothing that is required is missing.
+  const wholeRules = (file.rules ?? []) as readonly ReadRule[]
+  const wholeRoutes = (file.routes ?? []) as readonly ReadAs<typeof route>[]
   return {
-    ...(file.prefix !== undefined && { prefix: file.prefix }),
-    ...(file.tenant !== undefined && { tenant: file.tenant }),
-    ...(file.service !== undefined && { service: file.service }),
-    tiers: Object.fromEntries(file.tiers ?? Object.entries(defaultTiers)),
+    ...pick(file, 'prefix', 'tenant', 'service'),
+    tiers: Object.fromEntries(file.tiers ?? Object.entries(DEFAULT_TIERS)),
     policies: Object.fromEntries(
       [...(file.policies ?? [])].map(([name, policy]) => [name, toPolicy(policy)]),
     ),
@@ -39,84 +36,83 @@ export function toConfig(file: ReadFile): Config {
     mode: file.mode ?? 'enforce',
     enforcePercent: file.enforce ?? 100,
     default: toPolicyOrTier(file.default ?? {}) ?? { tier: ANONYMOUS },
-    global: file.global === undefined ? null : toGlobal(file.global),
-    rules: sound(file.rules).map(toRule),
-    identify: file.identify === undefined ? null : sound(file.identify),
+    global: file.global === undefined ? null : { policy: file.global.policy, ...toEnforcement(file.global) },
+    rules: wholeRules.map(toRule),
+    identify: file.identify ?? null,
     subjects: new Map(
       [...(file.subjects ?? [])].map(([subject, charge]) => [
         subject,
         toPolicyOrTier(charge) ?? { tier: ANONYMOUS },
       ]),
     ),
-    secretTypes: sound(file.secretTypes),
+    secretTypes: file.secretTypes ?? [],
     masks: file.masks ?? { byType: {}, others: 'part' },
     ipv6Networks: file.ipv6Networks ?? DEFAULT_IPV6_NETWORKS,
     costs: [...(file.costs ?? [])].map(([key, cost]) => ({ ...parseCostKey(key), cost })),
-    skip: { prefixes: sound(file.skip?.prefixes), extensions: sound(file.skip?.extensions) },
+    skip: { prefixes: [], extensions: [], ...file.skip },
     trustedProxies: file.trustedProxies ?? [],
     forwardedHeader: file.forwardedHeader ?? 'x-forwarded-for',
-    ...pick(file, 'onStoreFailure'),
-    ...pick(file, 'headers'),
+    ...pick(file, 'onStoreFailure', 'headers'),
     cors: file.cors ?? null,
     upstream: file.upstream ?? null,
-    routes: sound(file.routes).flatMap(toRoute),
+    routes: wholeRoutes.map(({ match, upstream }) => ({
+      hosts: match.host ?? null,
+      path: match.path ?? null,
+      upstream,
+    })),
     [RULES]: rules,
   }
 }
 
-function toRoute({ match, upstream }: ReadRoute): RouteConfig[] {
-  if (upstream === undefined) return []
-  const hosts = match?.host === undefined ? null : sound(match.host)
-  return [{ hosts, path: match?.path ?? null, upstream }]
-}
-
 function toPolicy(policy: ReadPolicy): PolicyConfig {
   return {
-    limits: sound(policy.limits),
-    ...(policy.candidate !== undefined && { candidate: sound(policy.candidate) }),
+    limits: policy.limits,
+    ...pick(policy, 'ban', 'candidate'),
     ...toEnforcement(policy),
-    ...pick(policy, 'onStoreFailure'),
-    ...pick(policy, 'lease'),
+    ...pick(policy, 'onStoreFailure', 'lease'),
   }
-}
-
-function toGlobal({ policy = '', ...enforced }: NonNullable<ReadFile['global']>): GlobalConfig {
-  return { policy, ...toEnforcement(enforced) }
 }
 
 function toRule(rule: ReadRule): RuleConfig {
   return {
     name: ruleName(rule),
-    match: toMatch(rule.match ?? {}),
+    match: toMatch(rule.match),
     charge: toPolicyOrTier(rule),
-    per: rule.per ?? 'caller',
+    per: typeof rule.per === 'object' ? rule.per.map(foldType) : (rule.per ?? 'caller'),
     scope: rule.scope ?? 'global',
     ...pick(rule, 'cost'),
-    ...(rule.also !== undefined && { also: sound(rule.also).map(toAlso) }),
-    ...(rule.refundIf !== undefined && { refundIf: rule.refundIf }),
+    ...(rule.also !== undefined && {
+      also: rule.also.map(({ subject, policy }) => ({ subject: foldType(subject), policy })),
+    }),
+    ...pick(rule, 'refundIf', 'resetIf', 'tokens', 'wait'),
     ...toEnforcement(rule),
-    ...pick(rule, 'onStoreFailure'),
-    ...pick(rule, 'headers'),
-    ...pick(rule, 'priority'),
+    ...pick(rule, 'onStoreFailure', 'headers', 'priority'),
   }
 }
 
-function toAlso({ subject = '', policy = '' }: ReadAlso): AlsoConfig {
-  return { subject: foldType(subject), policy }
+/** Returns a rule's name, or else its conditions in one line. */
+export function ruleName({ name, match }: ReadRule): string {
+  if (name !== undefined) return name
+  const methods = match.method === undefined ? [] : [match.method.join('|')]
+  const path = match.path === undefined ? [] : [match.path]
+  const others = (['subject', 'tier', 'scope'] as const).flatMap(field =>
+    match[field] === undefined ? [] : [`${field}:${match[field].join('|')}`],
+  )
+  return [...methods, ...path, ...others].join(' ')
 }
 
-function toMatch({ method, path, subject, tier, scope }: NonNullable<ReadRule['match']>): MatchConfig {
-  const all = (list: ReadList<string> | undefined) => (list === undefined ? null : sound(list))
+/** Converts the conditions of a rule. */
+export function toMatch({ method, path, subject, tier, scope }: ReadRule['match']): MatchConfig {
   return {
-    methods: all(method),
+    methods: method ?? null,
     path: path ?? null,
-    subjects: all(subject)?.map(foldType) ?? null,
-    tiers: all(tier),
-    scopes: all(scope),
+    subjects: subject?.map(foldType) ?? null,
+    tiers: tier ?? null,
+    scopes: scope ?? null,
   }
 }
 
-function toPolicyOrTier({ tier, policy }: ReadCharge): PolicyOrTier | null {
+function toPolicyOrTier({ tier, policy }: NonNullable<ReadFile['default']>): PolicyOrTier | null {
   if (tier !== undefined) return { tier }
   return policy === undefined ? null : { policy }
 }
@@ -125,10 +121,11 @@ function toEnforcement({ mode, enforce }: Pick<ReadRule, 'mode' | 'enforce'>): E
   return { ...(mode !== undefined && { mode }), ...(enforce !== undefined && { enforcePercent: enforce }) }
 }
 
-/** Returns an object with just this field, or without it if it is undefined. */
+/** Returns an object with just those of these fields that are not undefined. */
 function pick<T extends object, const Key extends keyof T>(
   value: T,
-  key: Key,
+  ...keys: readonly Key[]
 ): { [K in Key]?: Exclude<T[K], undefined> } {
-  return value[key] === undefined ? {} : ({ [key]: value[key] } as { [K in Key]?: Exclude<T[K], undefined> })
+  const entries = keys.filter(key => value[key] !== undefined).map(key => [key, value[key]] as const)
+  return Object.fromEntries(entries) as { [K in Key]?: Exclude<T[K], undefined> }
 }

@@ -5,6 +5,7 @@ import type { NamedLimit } from '../check/plan.js'
 import type { HeaderStyle } from '../policy/config.js'
 import type { RefundBound } from '../policy/refund-rule.js'
 import { includesStatus } from '../policy/statuses.js'
+import type { MeterConfig } from '../policy/token-meters.js'
 import { referenceOf } from '../subject/digest.js'
 
 /** The answer of one limit. */
@@ -63,7 +64,7 @@ export class Decision {
 
   /** Units the binding limit allows in its window; Infinity if nothing limits this caller. */
   get limit(): number {
-    return this.binding?.quota.limit ?? Number.POSITIVE_INFINITY
+    return this.binding?.quota.limit ?? this.#unlimited
   }
 
   /** Units left now; Infinity if nothing limits this caller. */
@@ -71,7 +72,12 @@ export class Decision {
     const check = this.#check
     return check.plan.isSingle && !check.isUnlooked
       ? check.remaining
-      : (this.binding?.remaining ?? Number.POSITIVE_INFINITY)
+      : (this.binding?.remaining ?? this.#unlimited)
+  }
+
+  /** What is left where no limit was asked: nothing, if an operator has banned the caller. */
+  get #unlimited(): number {
+    return this.#check.plan.labels.bypass === 'banned' ? 0 : Number.POSITIVE_INFINITY
   }
 
   /** 0 if allowed; null if no wait is long enough. */
@@ -109,7 +115,9 @@ export class Decision {
 
   /** Who was asked about, by the name in the store: without secrets. Null if no limit was asked. */
   get subject(): string | null {
-    return (this.#check.plan.ends[0] ?? 0) === 0 ? null : this.#check.subjectOf(0)
+    const { plan, subject } = this.#check
+    if (plan.labels.bypass === 'banned') return subject
+    return (plan.ends[0] ?? 0) === 0 ? null : this.#check.subjectOf(0)
   }
 
   /**
@@ -118,13 +126,24 @@ export class Decision {
    */
   get reference(): string | null {
     const { plan } = this.#check
-    if (this.allowed || plan.context.recorder === null || (plan.ends[0] ?? 0) === 0) return null
-    return referenceOf(this.#check.subjectOf(0))
+    const { subject } = this
+    return this.allowed || plan.context.recorder === null || subject === null ? null : referenceOf(subject)
   }
 
   /** How the policy file wants the quota to be advertised. */
   get headerStyle(): HeaderStyle | null {
     return this.#check.plan.labels.headers
+  }
+
+  /** Whether the policy file forgets what the caller has used for any status. */
+  get isResettable(): boolean {
+    return this.#check.plan.labels.resetIf !== null
+  }
+
+  /** Whether the policy file forgets what the caller has used for this status; adapters then call `forgive`. */
+  resetsOn(status: number): boolean {
+    const { resetIf } = this.#check.plan.labels
+    return resetIf !== null && includesStatus(resetIf, status)
   }
 
   /** Whether the policy file gives back the charge for any status. */
@@ -141,6 +160,17 @@ export class Decision {
   /** How much such responses give back at most, by the policy file; adapters pass it to `refund`. */
   get refundAtMost(): readonly RefundBound[] {
     return this.#check.plan.labels.refundIf?.atMost ?? []
+  }
+
+  /** The tokens of a model that such a request reserves, by the policy file; adapters then call `reserveTokens`. */
+  get tokens(): readonly MeterConfig[] {
+    return this.#check.plan.labels.tokens
+  }
+
+  /** How long the request was held until it was decided; 0 if it did not wait. */
+  get waitedMs(): number {
+    const { attempt } = this.#check
+    return attempt?.hasWaited ? toMs(this.#atUs - attempt.sinceUs) : 0
   }
 
   get tier(): string | null {
@@ -163,6 +193,7 @@ export class Decision {
     if (bypass !== null) return bypass
     if (check.bindingIndex() < 0) return 'unlimited'
     if (check.charged >= 0) return 'within-limit'
+    if (check.isBanned) return 'banned'
     return check.waitUs === NEVER ? 'exceeds-capacity' : 'limit-exceeded'
   }
 
@@ -255,6 +286,7 @@ const FIELDS = [
   'resetAfterMs',
   'retryAfterMs',
   'cost',
+  'waitedMs',
   'policy',
   'tier',
   'rule',
@@ -270,8 +302,9 @@ const FIELDS = [
 export type DecisionValue = Pick<Decision, (typeof FIELDS)[number]>
 
 function verdictsOf(check: PendingCheck, from: number, end: number): LimitVerdict[] {
-  const verdicts: LimitVerdict[] = []
-  for (let index = from; index < end; index++) verdicts.push(verdictOf(check, index))
+  // Of the right size at once: a list that grows has room for 17.
+  const verdicts = new Array<LimitVerdict>(end - from)
+  for (let index = from; index < end; index++) verdicts[index - from] = verdictOf(check, index)
   return verdicts
 }
 
@@ -317,6 +350,8 @@ export type Reason =
   | 'limit-exceeded'
   /** The cost is above what the limit could ever give, so no wait is long enough. */
   | 'exceeds-capacity'
+  /** The caller was denied too often and is banned; `retryAfterMs` says until when. */
+  | 'banned'
   /** Nothing limits this caller. */
   | 'unlimited'
   /** The fleet's switch is off: everything passes. */

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { changed } from '../../test/support/changed.ts'
+import { defineConfig } from '../config.js'
 import {
   concurrency,
   createLimiter,
@@ -9,6 +10,7 @@ import {
   type HeaderOptions,
   memoryStore,
   slidingWindowLog,
+  tier,
   tokenBucket,
 } from '../index.js'
 import type { MemoryStore } from '../store/memory/memory-store.js'
@@ -34,7 +36,7 @@ function setUp(source: DecisionSource = 'memory') {
       login: tokenBucket({ capacity: 5, refillPerSecond: 0.1 }),
       streams: [slidingWindowLog({ limit: 100, window: '1m' }), concurrency({ limit: 1, holdFor: '30s' })],
     },
-    tiers: { everything: {} },
+    tiers: { everything: tier({}) },
   })
   return { limiter }
 }
@@ -55,6 +57,56 @@ it('headers name a limit of requests in flight by its unit, and a denied request
     'RateLimit: "streams.concurrency";r=0;t=1',
     'Retry-After: 1',
   ])
+})
+
+describe('what the responses about a limit share is written once', () => {
+  it('but each names its own numbers, and what it may name', async () => {
+    const { limiter } = setUp()
+    const first = await limiter.check('user:1', { policy: 'api' })
+    const second = await limiter.check('user:1', { policy: 'api', cost: 7 })
+    expect(linesOf(first)).toEqual([
+      'X-RateLimit-Limit: 100',
+      'X-RateLimit-Remaining: 99',
+      'X-RateLimit-Reset: 1732064400',
+      'X-RateLimit-Window: 60',
+      'X-RateLimit-Policy: api',
+      'X-RateLimit-Cost: 1',
+    ])
+    expect(linesOf(second, { hide: ['policy'] })).toEqual([
+      'X-RateLimit-Limit: 100',
+      'X-RateLimit-Remaining: 92',
+      'X-RateLimit-Reset: 1732064400',
+      'X-RateLimit-Window: 60',
+      'X-RateLimit-Cost: 7',
+    ])
+    expect(linesOf(second)).toContain('X-RateLimit-Policy: api')
+  })
+
+  it('nobody who changes the headers of one response changes those of another', async () => {
+    const { limiter } = setUp()
+    const decision = await limiter.check('user:1', { policy: 'api' })
+    const before = linesOf(decision)
+    const list = decisionHeaders(decision) as [string, string][]
+    for (const field of list) Reflect.set(field, 1, 'changed')
+    list.length = 0
+    expect(linesOf(decision)).toEqual(before)
+  })
+
+  it('callers of each tier are told theirs', async () => {
+    const limiter = createLimiter({
+      config: defineConfig({
+        tiers: { free: {}, pro: {} },
+        default: { policy: 'api' },
+        policies: { api: slidingWindowLog({ limit: 100, window: '1m' }) },
+        rules: [{ match: { path: '/' }, policy: 'api' }],
+      }),
+    })
+    const tierTold = async (tier: 'free' | 'pro' | undefined) => {
+      const facts = { subject: 'user:1', method: 'GET', path: '/', ...(tier && { tier }) }
+      return decisionHeaders(await limiter.request(facts)).find(([name]) => name === 'X-RateLimit-Tier')?.[1]
+    }
+    for (const tier of ['free', 'pro', undefined, 'free'] as const) expect(await tierTold(tier)).toBe(tier)
+  })
 })
 
 describe('styles', () => {

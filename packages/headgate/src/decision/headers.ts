@@ -4,7 +4,7 @@ import { HEADER_STYLES, type HeaderStyle } from '../policy/config.js'
 import { type Decision, isWider, type LimitVerdict, policyOf } from './decision.js'
 
 /** One response header; no name occurs twice in a list of them. */
-export type HeaderField = [name: string, value: string]
+export type HeaderField = readonly [name: string, value: string]
 
 /** The edition of the IETF draft that headers follow. */
 export type HeaderDraft = 'draft-03' | 'draft-06' | 'draft-07' | 'draft-11'
@@ -51,18 +51,24 @@ export function decisionHeaders(decision: Decision, options: HeaderOptions = {})
   if (typeof decision?.allowed !== 'boolean') {
     throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'decision', 'what check resolves to, awaited', decision)
   }
-  const { draft = 'draft-11', hide = NOTHING } = options
-  const { style = decision.headerStyle ?? (options.draft === undefined ? 'legacy' : 'both') } = options
-  rejectHeaderMistakes(style, draft, hide)
-  const binding = style === 'none' ? null : advertisedLimit(decision)
-  const headers = binding === null || style === 'ietf' ? [] : legacyHeaders(decision, binding, hide)
-  if (binding !== null && style !== 'legacy') {
-    const draftHeaders = DRAFTS.get(draft) as DraftHeaders
-    overrule(headers, draftHeaders(decision, binding, hide))
+  return createHeadersOf(options)(decision)
+}
+
+/** Creates `decisionHeaders` for options that never change. Throws for invalid ones. */
+export function createHeadersOf(options: HeaderOptions): (decision: Decision) => readonly HeaderField[] {
+  const { style, draft = 'draft-11', hide = NOTHING, laterByMs } = options
+  const usual = options.draft === undefined ? 'legacy' : 'both'
+  rejectHeaderMistakes(style === undefined ? usual : style, draft, hide)
+  const draftHeaders = DRAFTS.get(draft) as DraftHeaders
+  return function headersOf(decision) {
+    const its = style ?? decision.headerStyle ?? usual
+    const binding = its === 'none' ? null : advertisedLimit(decision)
+    const headers = binding === null || its === 'ietf' ? [] : legacyHeaders(decision, binding, hide)
+    if (binding !== null && its !== 'legacy') overrule(headers, draftHeaders(decision, binding, hide))
+    const retryAfter = retryAfterSeconds(decision, laterByMs)
+    if (retryAfter !== null) headers.push(['Retry-After', String(retryAfter)])
+    return headers
   }
-  const retryAfter = retryAfterSeconds(decision, options.laterByMs)
-  if (retryAfter !== null) headers.push(['Retry-After', String(retryAfter)])
-  return headers
 }
 
 /** Rejects what `decisionHeaders` would, for validation before there is a decision. */
@@ -123,9 +129,10 @@ export function printable(text: string): string {
  * a number made up from that.
  */
 export function advertisedLimit(decision: Decision): LimitVerdict | null {
-  if (decision.source !== 'redis' && decision.source !== 'memory') return null
-  if (decision.reason === 'unlimited') return null
-  const { binding, allowed } = decision
+  const { source, allowed } = decision
+  if (source !== 'redis' && source !== 'memory') return null
+  if (!allowed && decision.reason === 'banned') return null
+  const { binding } = decision
   return allowed && binding?.quota.unit !== undefined ? leastOfRates(decision) : binding
 }
 
@@ -142,8 +149,13 @@ function leastOfRates({ verdicts, binding }: Decision): LimitVerdict | null {
  * one that binds.
  */
 function advertisedPolicies({ verdicts }: Decision, binding: LimitVerdict): readonly LimitVerdict[] {
-  if (!verdicts.some(isWider)) return verdicts
-  return verdicts.filter(verdict => verdict === binding || !isWider(verdict))
+  if (!verdicts.some(isKeptBack)) return verdicts
+  return verdicts.filter(verdict => verdict === binding || !isKeptBack(verdict))
+}
+
+/** How many strikes are left before a ban is nothing to be told. */
+function isKeptBack(verdict: LimitVerdict): boolean {
+  return verdict.quota.unit === 'strikes' || isWider(verdict)
 }
 
 /** Rounded up, against the client: HTTP counts in whole seconds, and an early retry would fail. */
@@ -170,14 +182,19 @@ export function retryAfterSeconds(decision: Decision, laterByMs = 0): number | n
  * never change took longer than the decision.
  */
 interface LimitText {
-  readonly policy: string
-  readonly limit: string
-  readonly window: string
-  readonly burst: string | null
   /** The limit's name as a String of RFC 9651. */
   readonly name: string
   /** The limit as a policy of the IETF draft. */
   readonly item: string
+  /** Its `X-RateLimit-*` headers for callers of each tier, and for those without one. */
+  readonly legacy: Map<string | null, LegacyText>
+}
+
+interface LegacyText {
+  readonly hidesPolicy: boolean
+  readonly hidesTier: boolean
+  /** All of them; Remaining and Reset are yet to be filled in, and Cost if it is not 1. */
+  readonly fields: readonly HeaderField[]
 }
 
 /** By quota, because overrides make new ones, and by name, because several policies may share one. */
@@ -198,17 +215,38 @@ function textOf({ name, quota }: LimitVerdict): LimitText {
 }
 
 function write(name: string, quota: Quota): LimitText {
-  const window = windowSeconds(quota)
-  const span = quota.unit === undefined ? `w=${fieldInteger(window)}` : `qu=${fieldString(quota.unit)}`
+  const span =
+    quota.unit === undefined ? `w=${fieldInteger(windowSeconds(quota))}` : `qu=${fieldString(quota.unit)}`
   const item = `${fieldString(name)};q=${fieldInteger(quota.limit)};${span}`
   return {
-    policy: printable(policyOf(name)),
-    limit: String(quota.limit),
-    window: String(window),
-    burst: quota.burst === null ? null : String(quota.burst),
     name: fieldString(name),
     item: quota.burst === null ? item : `${item};headgate-burst=${fieldInteger(quota.burst)}`,
+    legacy: new Map(),
   }
+}
+
+const REMAINING = 1
+const RESET = 2
+
+function writeLegacy(
+  { name, quota }: LimitVerdict,
+  tier: string | null,
+  hidesPolicy: boolean,
+  hidesTier: boolean,
+): LegacyText {
+  const fields: HeaderField[] = [
+    ['X-RateLimit-Limit', String(quota.limit)],
+    ['X-RateLimit-Remaining', ''],
+    ['X-RateLimit-Reset', ''],
+    ['X-RateLimit-Window', String(windowSeconds(quota))],
+  ]
+  if (!hidesPolicy) fields.push(['X-RateLimit-Policy', printable(policyOf(name))])
+  if (tier !== null && !hidesTier) fields.push(['X-RateLimit-Tier', printable(tier)])
+  if (quota.burst !== null) fields.push(['X-RateLimit-Burst', String(quota.burst)])
+  fields.push(['X-RateLimit-Cost', '1'])
+  // Every response gets these very fields.
+  for (const field of fields) Object.freeze(field)
+  return { hidesPolicy, hidesTier, fields }
 }
 
 /**
@@ -221,18 +259,19 @@ function legacyHeaders(
   binding: LimitVerdict,
   hide: readonly HideableName[],
 ): HeaderField[] {
-  const { limit, window, policy, burst } = textOf(binding)
-  const headers: HeaderField[] = [
-    ['X-RateLimit-Limit', limit],
-    ['X-RateLimit-Remaining', String(binding.remaining)],
-    ['X-RateLimit-Reset', String(toSeconds(decision.resetAt))],
-    ['X-RateLimit-Window', window],
-  ]
-  if (!hide.includes('policy')) headers.push(['X-RateLimit-Policy', policy])
-  if (decision.tier !== null && !hide.includes('tier'))
-    headers.push(['X-RateLimit-Tier', printable(decision.tier)])
-  if (burst !== null) headers.push(['X-RateLimit-Burst', burst])
-  headers.push(['X-RateLimit-Cost', String(decision.cost)])
+  const { tier, cost } = decision
+  const hidesPolicy = hide.includes('policy')
+  const hidesTier = hide.includes('tier')
+  const { legacy } = textOf(binding)
+  let text = legacy.get(tier)
+  if (text?.hidesPolicy !== hidesPolicy || text.hidesTier !== hidesTier) {
+    text = writeLegacy(binding, tier, hidesPolicy, hidesTier)
+    legacy.set(tier, text)
+  }
+  const headers = text.fields.slice()
+  headers[REMAINING] = ['X-RateLimit-Remaining', String(binding.remaining)]
+  headers[RESET] = ['X-RateLimit-Reset', String(toSeconds(decision.resetAt))]
+  if (cost !== 1) headers[headers.length - 1] = ['X-RateLimit-Cost', String(cost)]
   return headers
 }
 
@@ -264,12 +303,13 @@ export function limitNumber(index: number): string {
 
 function policiesOf(verdicts: readonly LimitVerdict[], hide: readonly HideableName[]): string {
   const isHidden = hide.includes('policy')
-  return verdicts
-    .map((verdict, index) => {
-      const { name, item } = textOf(verdict)
-      return isHidden ? `${fieldString(limitNumber(index))}${item.slice(name.length)}` : item
-    })
-    .join(', ')
+  let policies = ''
+  for (const [index, verdict] of verdicts.entries()) {
+    const { name, item } = textOf(verdict)
+    if (index > 0) policies += ', '
+    policies += isHidden ? `${fieldString(limitNumber(index))}${item.slice(name.length)}` : item
+  }
+  return policies
 }
 
 /**

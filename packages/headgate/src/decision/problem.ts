@@ -52,6 +52,12 @@ const REDUCED_CAPACITY = {
   status: 503,
 } as const
 
+const BANNED = {
+  type: 'https://unpkg.com/headgate/docs/errors.md#banned',
+  title: 'Temporarily banned',
+  status: 429,
+} as const
+
 /**
  * Returns the problem response to a denied decision: 429, or 503 if the limits could not be checked. It names
  * policies and numbers, never the subject. Throws for an allowed decision.
@@ -65,7 +71,7 @@ export function decisionProblem(decision: Decision, options: ResponseOptions = {
     })
   }
   const binding = advertisedLimit(decision)
-  const kind = decision.source === 'closed' ? REDUCED_CAPACITY : QUOTA_EXCEEDED
+  const kind = kindOf(decision)
   const { laterByMs = 0, hide = [] } = options
   const shown = { laterByMs, hide }
   const { retryAfterMs } = decision
@@ -91,6 +97,11 @@ export function decisionProblem(decision: Decision, options: ResponseOptions = {
   }
 }
 
+function kindOf({ source, reason }: Decision): Pick<ProblemBody, 'type' | 'title' | 'status'> {
+  if (source === 'closed') return REDUCED_CAPACITY
+  return reason === 'banned' ? BANNED : QUOTA_EXCEEDED
+}
+
 /** By their names in the headers. */
 function violatedPolicies(decision: Decision, hide: readonly HideableName[]): string[] {
   if (decision.source === 'closed') return []
@@ -102,6 +113,7 @@ function violatedPolicies(decision: Decision, hide: readonly HideableName[]): st
 }
 
 function unknownDetail(decision: Decision, options: Required<ResponseOptions>): string {
+  if (decision.reason === 'banned') return `This caller is banned for now; ${advice(decision, options)}.`
   return decision.source === 'closed'
     ? `Limits cannot be checked at the moment; ${advice(decision, options)}.`
     : `Too many requests for this server at the moment; ${advice(decision, options)}.`

@@ -6,7 +6,7 @@ import { MemoryStore } from '../store/memory/memory-store.js'
 import type { Store } from '../store/store.js'
 import { type Clock, systemTimers } from '../time/clock.js'
 import { Permits } from './permits.js'
-import { type RefundOptions, Refunds } from './refunds.js'
+import { type Actual, type RefundOptions, Refunds } from './refunds.js'
 
 export interface ComparisonOptions {
   readonly clock: Clock
@@ -106,7 +106,14 @@ export class Comparison {
     return returned
   }
 
-  async settle(decision: Decision, actual: number): Promise<void> {
+  /** Takes back what an attempt charged in both. */
+  async takeBack(decision: Decision): Promise<void> {
+    await this.#here.takeBack(decision)
+    const charged = await this.#other.get(decision)
+    if (charged) await this.#inStore.takeBack(charged)
+  }
+
+  async settle(decision: Decision, actual: Actual): Promise<void> {
     await this.#here.settle(decision, actual)
     const charged = await this.#other.get(decision)
     if (charged) await this.#inStore.settle(charged, actual)

@@ -16,6 +16,8 @@ export interface LimiterCounts {
   readonly shadow: Readonly<Record<string, ShadowCounts>>
   /** The same for candidates. */
   readonly candidates: Readonly<Record<string, ShadowCounts>>
+  /** Bans that this process saw begin, by policy. */
+  readonly bans: Readonly<Record<string, number>>
   readonly reloads: number
 }
 
@@ -28,6 +30,7 @@ export class Counter {
   reloads = 0
   private readonly shadow = new Map<string, ShadowCounts>()
   private readonly candidates = new Map<string, ShadowCounts>()
+  private readonly bans = new Map<string, number>()
 
   read(): LimiterCounts {
     const { faults, shadowDivergence, reloads } = this
@@ -36,8 +39,13 @@ export class Counter {
       shadowDivergence,
       shadow: Object.fromEntries(this.shadow),
       candidates: Object.fromEntries(this.candidates),
+      bans: Object.fromEntries(this.bans),
       reloads,
     }
+  }
+
+  countBan(policy: string): void {
+    this.bans.set(policy, (this.bans.get(policy) ?? 0) + 1)
   }
 
   /** Counts a decision with shadow limits: a policy would admit if all its limits do. */

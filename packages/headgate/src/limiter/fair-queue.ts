@@ -1,7 +1,8 @@
 /**
- * Lets callers wait for their turn instead of being denied. Of those in this process that wait for the same budget
- * only the first asks, when it was told to come back; the others queue behind it. So a thousand waiting calls cost
- * as many questions as one, and cheap requests do not overtake an expensive one forever.
+ * Lets callers wait for their turn instead of being denied: calls (`acquire`), and requests that an adapter holds
+ * (`wait`). Of those in this process that wait for the same budget only the first asks, when it was told to come back;
+ * the others queue behind it. So a thousand waiting calls cost as many questions as one, and cheap requests do not
+ * overtake an expensive one forever. However often it asks, a request is one decision.
  *
  * A permit that is released in this process wakes the first in line for it at once. One that comes free elsewhere is
  * found by asking now and then.
@@ -9,10 +10,12 @@
 
 import { BoundedMap } from '../check/bounded-map.js'
 import { type Refund, stateOf } from '../check/check.js'
+import type { Attempt, PendingCheck } from '../check/pending-check.js'
+import type { NamedLimit } from '../check/plan.js'
 import { Decision } from '../decision/decision.js'
 import { unexpected } from '../errors/headgate-error.js'
 import { ignoreRejection } from '../errors/ignore-rejection.js'
-import type { SubjectInput } from '../subject/subject.js'
+import { MAX_WAITING, type Wait } from '../policy/wait.js'
 import type { Clock, Timers } from '../time/clock.js'
 
 /** How long to wait, and what ends the wait. */
@@ -22,14 +25,38 @@ export interface AcquireOptions {
   readonly signal?: AbortSignal
 }
 
+/** How a request may be held until there is room, for adapters; a rule's own `wait` comes first. */
+export interface Hold {
+  readonly wait?: Wait | null
+  /** Aborted when the client leaves. Read when the request begins to wait. */
+  readonly signal?: AbortSignal | undefined
+}
+
+/** A request that may wait. */
+interface Held {
+  /** Makes the check anew, because the numbers in force may have changed meanwhile. */
+  resolve(): PendingCheck
+  readonly attempt: Attempt
+  readonly signal: AbortSignal | undefined
+  /** What it was last asked with. */
+  last: PendingCheck
+}
+
 export interface FairQueue {
   /**
-   * Asks until it is admitted, in turn with others of the same `budget`. Resolves with the last denial when the
+   * Asks until it is admitted, in turn with others of the same budget. Resolves with the last denial when the
    * time is up or would be before there is room; rejects with the signal's reason.
    */
-  wait(budget: string, ask: () => Promise<Decision>, options?: AcquireOptions): Promise<Decision>
+  acquire(resolve: () => PendingCheck, wait: Wait, signal: AbortSignal | undefined): Promise<Decision>
+  /**
+   * Decides a request, at once if nobody waits for the same budget and there is room. Otherwise holds it as `acquire`
+   * does a call. One whose client leaves is denied.
+   */
+  hold(first: PendingCheck, resolve: () => PendingCheck, wait: Wait, hold: Hold): Decision | Promise<Decision>
   /** Lets the first in line for each of these permits ask. */
   freed(permits: readonly Refund[]): void
+  /** Denies all who wait; from then on nobody does. */
+  close(): void
 }
 
 const DEFAULT_TIMEOUT_MS = 30_000
@@ -44,14 +71,14 @@ const PLACE_POLL_MS = 50
 const HANDED_ON_US = 1_000_000
 /** Permits that came free while somebody was asking: how many are remembered. */
 const MAX_FREED = 1_000
-/** How many may wait at once; one more is answered without a wait. */
-const MAX_WAITING = 10_000
 
 export interface FairQueueOptions {
   readonly clock: Clock
   readonly timers: Timers
-  /** Refunds a decision that nobody awaits any more. */
-  refund(decision: Decision): Promise<unknown>
+  /** Has a check decided, now or later. */
+  decide(check: PendingCheck): PendingCheck
+  /** Takes back what an attempt was charged that does not count: all of one that was allowed, shadow limits of another. */
+  takeBack(decision: Decision): Promise<unknown>
   /** Whether other processes take permits of the same store. */
   readonly isShared: boolean
 }
@@ -60,6 +87,8 @@ export interface FairQueueOptions {
 interface Queue {
   /** The turn of the last of them. */
   last: Promise<void>
+  /** How many there are. */
+  length: number
   /** Since when permits have been handed on to them. */
   handedOnSinceUs: number
 }
@@ -75,39 +104,77 @@ interface Head {
   wake: (() => void) | null
 }
 
-export function createFairQueue({ clock, timers, refund, isShared }: FairQueueOptions): FairQueue {
+export function createFairQueue({ clock, timers, decide, takeBack, isShared }: FairQueueOptions): FairQueue {
   const queues = new Map<string, Queue>()
   /** Those who wait for a permit, by its state, in the order in which they came. */
   const lines = new Map<string, Set<Head>>()
   /** The number of the last release of a state. */
   const lastFreed = new BoundedMap<number>(MAX_FREED)
+  /** Ends the pauses of all who wait. */
+  const pauses = new Set<() => void>()
   let waiting = 0
   let releases = 0
+  let isClosed = false
 
-  async function wait(
-    budget: string,
-    ask: () => Promise<Decision>,
-    options: AcquireOptions = {},
+  function acquire(
+    resolve: () => PendingCheck,
+    wait: Wait,
+    signal: AbortSignal | undefined,
   ): Promise<Decision> {
-    const { signal } = options
-    const timeoutMs = parseTimeoutMs(options.timeoutMs)
-    const untilUs = clock.nowUs() + timeoutMs * 1_000
+    const held = heldOf(resolve(), resolve, signal)
+    if (held.last.plan.bindsNobody) return ask(held).then(concluded)
+    return waitInTurn(held, null, wait).then(concluded, error => {
+      const { last } = held
+      if (last.source !== null && !last.allowed) last.conclude()
+      throw error
+    })
+  }
+
+  function hold(
+    first: PendingCheck,
+    resolve: () => PendingCheck,
+    wait: Wait,
+    by: Hold,
+  ): Decision | Promise<Decision> {
+    if (waiting > 0 && queues.has(budgetOf(first))) {
+      const held = heldOf(first, resolve, by.signal)
+      return waitInTurn(held, null, wait).then(ended, error => deniedIfLeft(held, error))
+    }
+    first.attempt = { sinceUs: first.plan.context.clock.nowUs(), hasWaited: false }
+    const asked = decide(first).result()
+    const go = (decision: Decision): Decision | Promise<Decision> => {
+      if (isClosed || !couldPassWithin(decision, wait.atMostMs)) return ended(decision)
+      const held = heldOf(first, resolve, by.signal)
+      return waitInTurn(held, decision, wait).then(ended, error => deniedIfLeft(held, error))
+    }
+    return asked instanceof Promise ? asked.then(go) : go(asked)
+  }
+
+  async function waitInTurn(held: Held, first: Decision | null, wait: Wait): Promise<Decision> {
+    const { signal, attempt } = held
+    const untilUs = clock.nowUs() + wait.atMostMs * 1_000
     signal?.throwIfAborted()
-    if (waiting >= MAX_WAITING) return ask()
-    const queue = queues.get(budget) ?? { last: ALREADY, handedOnSinceUs: clock.nowUs() }
+    const budget = budgetOf(held.last)
+    const queue = queues.get(budget) ?? { last: ALREADY, length: 0, handedOnSinceUs: clock.nowUs() }
+    if (isClosed || waiting >= MAX_WAITING || queue.length >= wait.queue) return first ?? ask(held)
     const before = queue.last
     let leave = (): void => {}
     const turn = new Promise<void>(resolve => {
       leave = resolve
     })
     queue.last = turn
+    queue.length++
     queues.set(budget, queue)
     waiting++
+    attempt.hasWaited = first !== null || before !== ALREADY
     try {
-      if (before !== ALREADY && !(await within(before, untilUs, signal))) return await ask()
-      return await askInTurn(ask, queue, untilUs, signal)
+      if (before === ALREADY) return await askInTurn(held, first, queue, untilUs)
+      if (first !== null) forget(first)
+      if (await within(before, untilUs, signal)) return await askInTurn(held, null, queue, untilUs)
+      return isClosed ? denied(held) : await ask(held)
     } finally {
       waiting--
+      queue.length--
       // Those behind still wait for those in front.
       void before.then(() => {
         leave()
@@ -116,24 +183,51 @@ export function createFairQueue({ clock, timers, refund, isShared }: FairQueueOp
     }
   }
 
+  async function ask(held: Held): Promise<Decision> {
+    const check = held.last.isSettled ? held.resolve() : held.last
+    held.last = check
+    check.attempt = held.attempt
+    return decide(check).result()
+  }
+
+  /** Of a request that is asked again, nothing may stay behind. */
+  function forget(decision: Decision): void {
+    void decision.release()
+    ignoreRejection(takeBack(decision))
+  }
+
+  /** The denial of a request that cannot wait any longer, and may never have been asked about. */
+  function denied({ last, attempt }: Held): Decision {
+    if (last.source !== null && !last.allowed) return last.decision
+    const check = last.again()
+    check.attempt = attempt
+    check.deny()
+    return check.decision
+  }
+
+  function deniedIfLeft(held: Held, error: unknown): Decision {
+    if (!held.signal?.aborted) throw error
+    return ended(denied(held))
+  }
+
   async function askInTurn(
-    ask: () => Promise<Decision>,
+    held: Held,
+    first: Decision | null,
     queue: Queue,
     untilUs: number,
-    signal: AbortSignal | undefined,
   ): Promise<Decision> {
+    const { signal, attempt } = held
     const head: Head = { queue, states: new Set(), offered: new Set(), wake: null }
     try {
-      for (;;) {
+      for (let known = first; ; known = null) {
         const before = releases
-        const decision = await ask()
+        const decision: Decision = known ?? (await ask(held))
         if (signal?.aborted) {
-          void decision.release()
-          if (decision.allowed) ignoreRejection(refund(decision))
+          if (decision.allowed) forget(decision)
           throw signal.reason
         }
         if (decision.allowed) head.offered.clear()
-        if (decision.allowed || decision.retryAfterMs === null) return decision
+        if (decision.allowed || decision.retryAfterMs === null || isClosed) return decision
         const full = Decision.checkOf(decision).fullPermits()
         // What is full was taken by somebody else; of the rest, the next in line can make use.
         for (const state of full) head.offered.delete(state)
@@ -141,14 +235,18 @@ export function createFairQueue({ clock, timers, refund, isShared }: FairQueueOp
         const nowUs = clock.nowUs()
         if (decision.binding?.quota.unit !== 'concurrent-requests') {
           if (nowUs + decision.retryAfterMs * 1_000 > untilUs) return decision
+          attempt.hasWaited = true
           await pause(decision.retryAfterMs, signal)
         } else if (nowUs >= untilUs) {
           return decision
         } else if (!full.some(state => (lastFreed.get(state) ?? 0) > before)) {
+          attempt.hasWaited = true
           enterLines(head, full)
           await within(woken(head), Math.min(nowUs + PLACE_POLL_MS * 1_000, untilUs), signal)
           head.wake = null
         }
+        if (isClosed) return decision
+        forget(decision)
       }
     } finally {
       head.wake = null
@@ -221,12 +319,15 @@ export function createFairQueue({ clock, timers, refund, isShared }: FairQueueOp
     const leftMs = Math.max(0, Math.ceil((untilUs - clock.nowUs()) / 1_000))
     let cancel = (): void => {}
     const late = new Promise<false>((resolve, reject) => {
-      const stop = timers.after(leftMs, () => resolve(false))
+      const end = () => resolve(false)
+      const stop = timers.after(leftMs, end)
       const abort = () => reject(signal?.reason)
       signal?.addEventListener('abort', abort, { once: true })
+      pauses.add(end)
       cancel = () => {
         stop()
         signal?.removeEventListener('abort', abort)
+        pauses.delete(end)
       }
     })
     return Promise.race([turn.then(() => true), late]).finally(cancel)
@@ -236,22 +337,53 @@ export function createFairQueue({ clock, timers, refund, isShared }: FairQueueOp
     await within(new Promise(() => {}), clock.nowUs() + ms * 1_000, signal)
   }
 
-  return { wait, freed }
+  function close(): void {
+    isClosed = true
+    for (const end of pauses) end()
+  }
+
+  return { acquire, hold, freed, close }
+}
+
+function heldOf(last: PendingCheck, resolve: () => PendingCheck, signal: AbortSignal | undefined): Held {
+  const attempt = last.attempt ?? { sinceUs: last.plan.context.clock.nowUs(), hasWaited: false }
+  return { resolve, attempt, signal, last }
+}
+
+/** Whether it is worth waiting: a permit may come free at any time. */
+function couldPassWithin(decision: Decision, ms: number): boolean {
+  const { allowed, retryAfterMs, binding } = decision
+  if (allowed || retryAfterMs === null || Decision.checkOf(decision).isBanned) return false
+  return retryAfterMs <= ms || binding?.quota.unit === 'concurrent-requests'
+}
+
+/** The last attempt of a request is what is counted and told. */
+function concluded(decision: Decision): Decision {
+  Decision.checkOf(decision).conclude()
+  return decision
+}
+
+/** The same for a request, which is denied like any other if it did not wait. */
+function ended(decision: Decision): Decision {
+  const check = Decision.checkOf(decision)
+  if (!check.attempt?.hasWaited) check.strike()
+  return concluded(decision)
 }
 
 /** Stands for a turn that is over: nobody is in front. */
 const ALREADY: Promise<void> = Promise.resolve()
 
-function parseTimeoutMs(timeoutMs: number = DEFAULT_TIMEOUT_MS): number {
+/** Validates the time of `acquire`. */
+export function parseTimeoutMs(timeoutMs: number = DEFAULT_TIMEOUT_MS): number {
   if (typeof timeoutMs === 'number' && timeoutMs >= 0) return Math.min(timeoutMs, MOST_TIMEOUT_MS)
   throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'timeoutMs', 'a number of milliseconds from 0', timeoutMs)
 }
 
-/** Returns a name for the budget that is asked: callers that wait for the same one queue. */
-export function budgetOf(
-  subject: SubjectInput,
-  { policy, tier, scope }: { policy?: unknown; tier?: unknown; scope?: unknown },
-): string {
-  const name = typeof subject === 'string' ? subject : `${subject?.type}:${subject?.id}`
-  return JSON.stringify([policy ?? null, tier ?? null, scope ?? null, name])
+/** Returns a name for the budget that a check asks, whatever it costs: those that wait for the same one queue. */
+function budgetOf(check: PendingCheck): string {
+  const { limits, shadowFrom } = check.plan
+  const states: (string | number)[] = []
+  for (let index = 0; index < shadowFrom; index++)
+    states.push((limits[index] as NamedLimit).number, check.subjectOf(index), check.scopeOf(index))
+  return JSON.stringify(states)
 }

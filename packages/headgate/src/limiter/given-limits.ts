@@ -3,16 +3,16 @@
  * others, under the same switches, by the same store.
  */
 import type { Limit } from '../algorithms/algorithm.js'
-import type { Check, FailureMode, Refund } from '../check/check.js'
+import type { Check } from '../check/check.js'
 import { parseCost, parseScope } from '../check/check-options.js'
 import type { PendingCheck } from '../check/pending-check.js'
 import type { PlanLabels } from '../check/plan.js'
-import type { Plans } from '../check/plans.js'
 import { type Decision, type LimitVerdict, verdictOf } from '../decision/decision.js'
 import { unexpected } from '../errors/headgate-error.js'
 import { scaleLimit } from '../policy/change-numbers.js'
 import type { Control } from '../policy/control.js'
-import type { SubjectInput, SubjectNamer } from '../subject/subject.js'
+import type { SubjectInput } from '../subject/subject.js'
+import { INSIDE, type Limiter, type LimiterInside } from './limiter.js'
 
 /** A limit and the subject it is for. */
 export interface GivenLimit {
@@ -42,37 +42,53 @@ export interface GivenLimitsAnswer {
   readonly shadow: readonly (LimitVerdict | null)[]
 }
 
-/** The switches and modes that currently apply to all of them. */
-export interface GivenLimitsContext {
-  readonly nameSubject: SubjectNamer
-  readonly control: Control
-  readonly onStoreFailure: FailureMode | undefined
-  readonly plans: Plans
-}
-
 const POLICY = /^[A-Za-z0-9_-]{1,32}$/
 /** Plans are made of limits by their object, so each is scaled once per multiplier. */
 const scaledLimits = new WeakMap<Limit, { readonly factor: number; readonly limit: Limit }>()
 
+/** Decides limits that the limiter does not have, under its switches. A denial is an answer, never an error. */
+export async function checkLimits(
+  limiter: Limiter<string, string>,
+  given: GivenLimits,
+): Promise<GivenLimitsAnswer> {
+  const inside = limiter[INSIDE]()
+  const asked = new GivenCheck(given, inside)
+  await inside.decide(asked.check)
+  return asked.answer()
+}
+
+/** Refunds units of such limits, the oldest first. Returns how many came back of each: 0 while the store is away. */
+export async function refundLimits(
+  limiter: Limiter<string, string>,
+  limits: readonly GivenLimit[],
+): Promise<readonly number[]> {
+  const inside = limiter[INSIDE]()
+  const refunds = limits.map(one => {
+    const check = checkOf(one, inside)
+    return { check, units: check.cost, chargedAtUs: null }
+  })
+  return inside.store.refund(refunds)
+}
+
 /** A check of given limits, and how to read its answer. */
-export class GivenCheck {
+class GivenCheck {
   readonly check: PendingCheck
   readonly #alternatives: readonly (readonly Check[])[]
   readonly #shadow: readonly Check[]
   readonly #isAsked: (check: Check) => boolean
 
-  constructor(given: GivenLimits, context: GivenLimitsContext) {
-    const { control, plans, onStoreFailure } = context
+  constructor(given: GivenLimits, inside: LimiterInside) {
+    const { control, config } = inside.active
     this.#isAsked = isAsked(control)
-    this.#alternatives = given.alternatives.map(limits => limits.map(one => checkOf(one, context)))
-    this.#shadow = (given.shadow ?? []).map(one => checkOf(one, context))
+    this.#alternatives = given.alternatives.map(limits => limits.map(one => checkOf(one, inside)))
+    this.#shadow = (given.shadow ?? []).map(one => checkOf(one, inside))
     const list = {
       alternatives: this.#alternatives.map(checks => checks.filter(this.#isAsked)),
       shadow: this.#shadow.filter(this.#isAsked),
-      onStoreFailure,
+      onStoreFailure: config.onStoreFailure,
     }
     const cost = Math.max(0, ...this.#alternatives.flat().map(check => check.cost))
-    this.check = plans.pending(list, { labels: labelsOf(given, control), cost })
+    this.check = inside.plans.pending(list, { labels: labelsOf(given, control), cost })
   }
 
   /** The answer, once the check is decided. */
@@ -94,15 +110,7 @@ export class GivenCheck {
   }
 }
 
-/** Returns refunds of whatever the limits have counted, the oldest first. */
-export function refundsOf(limits: readonly GivenLimit[], context: GivenLimitsContext): readonly Refund[] {
-  return limits.map(one => {
-    const check = checkOf(one, context)
-    return { check, units: check.cost, chargedAtUs: null }
-  })
-}
-
-function checkOf(given: GivenLimit, { nameSubject, control }: GivenLimitsContext): Check {
+function checkOf(given: GivenLimit, { nameSubject, active: { control } }: LimiterInside): Check {
   const { subject, policy, limit, scope, cost } = given
   if (!POLICY.test(policy)) {
     throw unexpected('ERR_HEADGATE_INVALID_POLICY', 'policy', 'up to 32 letters, digits, - or _', policy)
@@ -141,5 +149,8 @@ function labelsOf({ alternatives, shadow = [] }: GivenLimits, control: Control):
     bypass: bypass ?? onlyShadow,
     headers: null,
     refundIf: null,
+    resetIf: null,
+    tokens: [],
+    wait: null,
   }
 }

@@ -31,7 +31,7 @@ import {
 } from '../subject/subject.js'
 import type { Clock } from '../time/clock.js'
 import { runAtOnce, runInSlices } from '../time/steps.js'
-import { NamedPolicies } from './named-policies.js'
+import { ANYBODY, NamedPolicies } from './named-policies.js'
 import type { OverrideCache } from './override-cache.js'
 import { rejectReload } from './rejections.js'
 
@@ -126,11 +126,15 @@ export class InForce {
     const { file } = this.#now
     const nowUs = this.#options.clock.nowUs()
     if (file !== null) return file.rules.concernedBy(active as ActiveConfig, target, nowUs)
-    const charges = [
-      ...[...active.policies.keys()].map(policy => ({ policy })),
-      ...[...active.tiers.keys()].map(tier => ({ tier })),
-    ]
-    const { subject } = target as { readonly subject: string }
+    const { policy: only } = target
+    const charges =
+      only === undefined
+        ? [
+            ...[...active.policies.keys()].map(policy => ({ policy })),
+            ...[...active.tiers.keys()].map(tier => ({ tier })),
+          ]
+        : [{ policy: only }]
+    const subject = 'subject' in target ? target.subject : ANYBODY
     const levels = charges.map(charge => askedLevel(active, { subject, charge, scope: GLOBAL }, nowUs))
     return { levels, otherRules: new Map() }
   }

@@ -114,7 +114,7 @@ async function look(
   return checks.flatMap((check, index) => {
     const { rule, isExpected } = known.get(inScope(check)) as KeptState
     const key = fleet === undefined ? null : redisKey({ ...fleet, ...check })
-    const isShown = isExpected || asked.left(index) < check.limit.limit
+    const isShown = isExpected || asked.left(index) < check.limit.limit || asked.resetAfter(index) > 0
     return isShown ? [inspected(rule, check, asked, index, key)] : []
   })
 }
@@ -140,6 +140,9 @@ function inspected(
   const remaining = asked.left(index)
   const retryAfterMs = toWaitMs(asked.wait(index))
   const resetAfterMs = toMs(asked.resetAfter(index))
+  const words =
+    limit.algorithm.standing?.(limit, remaining, retryAfterMs ?? 0, resetAfterMs, roughly) ??
+    stateWords(remaining, retryAfterMs, resetAfterMs)
   return {
     rule,
     name,
@@ -152,18 +155,18 @@ function inspected(
     retryAfterMs,
     resetAfterMs,
     key,
-    text: `  ${name} by ${rule}, scope ${scope}, of ${printable(subject)}: ${limit.algorithm.describe(limit)}, ${stateWords(remaining, retryAfterMs, resetAfterMs)}`,
+    text: `  ${name} by ${rule}, scope ${scope}, of ${printable(subject)}: ${limit.algorithm.describe(limit)}, ${words}`,
   }
 }
 
 function stateWords(remaining: number, next: number | null, resetAfterMs: number): string {
-  const freed = next === 0 ? '' : `; the next ${next === null ? 'never' : `in ${waitWords(next)}`}`
-  const full = resetAfterMs === 0 ? 'nothing used' : `all free in ${waitWords(resetAfterMs)}`
+  const freed = next === 0 ? '' : `; the next ${next === null ? 'never' : `in ${roughly(next)}`}`
+  const full = resetAfterMs === 0 ? 'nothing used' : `all free in ${roughly(resetAfterMs)}`
   return `${remaining} left${freed}; ${full}`
 }
 
 /** Rounds up, in the unit people would use. */
-function waitWords(ms: number): string {
+function roughly(ms: number): string {
   const [size, unit] = UNITS.find(([least]) => ms >= 2 * least) ?? [1_000, 's']
   return `${Math.ceil(ms / size)} ${unit}`
 }

@@ -2,12 +2,14 @@
  * A limiter: who asks and what for becomes one pending check, the store decides it, and the caller gets the decision.
  * Policies by name (`check`) and rules by request (`request`) are two resolvers; everything else is the same.
  */
-import type { Check, FailureMode } from '../check/check.js'
-import type { CheckOptions } from '../check/check-options.js'
+import type { Strike, Strikes } from '../algorithms/algorithm.js'
+import type { Duration } from '../algorithms/durations.js'
+import { type Check, type FailureMode, type Refund, stateOf } from '../check/check.js'
+import { type CheckOptions, parseCost } from '../check/check-options.js'
 import { PendingCheck } from '../check/pending-check.js'
-import { type CheckContext, NO_LABELS, Plan } from '../check/plan.js'
+import { type CheckContext, type NamedLimit, NO_LABELS, Plan } from '../check/plan.js'
 import { Plans } from '../check/plans.js'
-import type { Decision } from '../decision/decision.js'
+import { Decision, policyOf } from '../decision/decision.js'
 import { HeadgateError, unexpected } from '../errors/headgate-error.js'
 import { rejectUnknown } from '../errors/reject-unknown.js'
 import { type Emit, emitterOf } from '../observe/emit.js'
@@ -16,36 +18,50 @@ import { type Logger, parseLogger } from '../observe/logger.js'
 import { recorderOf, watchLimiter } from '../observe/statistics/attached.js'
 import type { Statistics } from '../observe/statistics/statistics.js'
 import { throttleLog, WARN_EVERY_MS, warnThrottled } from '../observe/throttled-log.js'
+import type { ActivePolicies } from '../policy/active-policies.js'
 import type { Config } from '../policy/config.js'
 import type { Explanation } from '../policy/explanation.js'
 import { type PolicyOptions, writtenPolicies } from '../policy/policies.js'
 import type { RequestFacts } from '../policy/request-facts.js'
 import type { KeptState, Rules } from '../policy/rules.js'
-import type { TierOptions } from '../policy/tiers.js'
+import type { Tier } from '../policy/tiers.js'
+import type { Estimates } from '../policy/token-meters.js'
 import { memoryControl } from '../store/memory/memory-control.js'
 import { MemoryStore } from '../store/memory/memory-store.js'
-import type { Store } from '../store/store.js'
+import { STORE, type Store } from '../store/store.js'
 import type { HttpRequest } from '../subject/http-request.js'
 import type { Identify } from '../subject/identify.js'
-import { type StoredSubject, type SubjectInput, type SubjectOptions, storedName } from '../subject/subject.js'
+import {
+  type StoredSubject,
+  type SubjectInput,
+  type SubjectNamer,
+  type SubjectOptions,
+  storedName,
+} from '../subject/subject.js'
 import { type Clock, systemClock, systemTimers, type Timers } from '../time/clock.js'
+import {
+  type CreditAnswer,
+  type CreditOptions,
+  creditAll,
+  parseCredit,
+  type QuotaUsage,
+  usageOf,
+} from './accounts.js'
 import { Comparison } from './comparison.js'
 import { Counter, type LimiterCounts } from './counts.js'
-import { type AcquireOptions, budgetOf, createFairQueue, type FairQueue } from './fair-queue.js'
 import {
-  GivenCheck,
-  type GivenLimit,
-  type GivenLimits,
-  type GivenLimitsAnswer,
-  type GivenLimitsContext,
-  refundsOf,
-} from './given-limits.js'
+  type AcquireOptions,
+  createFairQueue,
+  type FairQueue,
+  type Hold,
+  parseTimeoutMs,
+} from './fair-queue.js'
 import { type CurrentFile, InForce, versionOf } from './in-force.js'
 import { type Inspection, type InspectOptions, inspect, withoutRepeats } from './inspection.js'
 import { type ControlApi, createOperators, type Operators, type OverridesApi } from './operators.js'
 import { OverrideCache } from './override-cache.js'
 import { Permits } from './permits.js'
-import { type RefundOptions, Refunds, type Reservation } from './refunds.js'
+import { type Actual, type RefundOptions, Refunds, type Reservation } from './refunds.js'
 import { rejectOptions, rejectOtherFleet } from './rejections.js'
 
 interface CommonOptions {
@@ -72,10 +88,10 @@ interface CommonOptions {
 /** The options of a limiter whose policies are written in code. */
 export interface LimiterOptions<
   Policies extends Record<string, PolicyOptions>,
-  Tiers extends Record<string, TierOptions>,
+  Tiers extends Record<string, Tier>,
 > extends CommonOptions {
   readonly policies?: Policies
-  /** Classes of caller; `defaultTiers` is a set to start from. */
+  /** Classes of caller, made by `tier()`; `defaultTiers` is a set to start from. */
   readonly tiers?: Tiers
   readonly config?: undefined
 }
@@ -87,6 +103,25 @@ export interface ConfigLimiterOptions<PolicyName extends string = string, TierNa
   readonly config: Config<PolicyName, TierName>
   readonly policies?: undefined
   readonly tiers?: undefined
+}
+
+/** What operators see beside a ban. */
+export interface BanNote {
+  /** Who set it. Default `code`. */
+  readonly by?: string
+  readonly reason?: string
+}
+
+/** Where a limiter shows what is in force to the parts of the library that ask it for limits of their own. */
+export const INSIDE: unique symbol = Symbol.for('headgate.inside')
+
+/** What is in force in a limiter, and how it decides. */
+export interface LimiterInside {
+  readonly nameSubject: SubjectNamer
+  readonly active: ActivePolicies
+  readonly plans: Plans
+  readonly store: Store
+  decide(check: PendingCheck): Decision | Promise<Decision>
 }
 
 /** Facts about a request for which something failed. */
@@ -119,9 +154,13 @@ export interface Limiter<PolicyName extends string = string, TierName extends st
   /**
    * Decides like `check`, but synchronously where possible: in memory, from a lease, for a cached denial, and
    * while the failure mode decides. Otherwise returns a promise. Throws an error that `check` would reject with if
-   * it is known at once.
+   * it is known at once. `hold` lets a request wait for room instead of being denied; adapters pass it.
    */
-  checkNow(subject: SubjectInput, options: CheckOptions<PolicyName, TierName>): Decision | Promise<Decision>
+  checkNow(
+    subject: SubjectInput,
+    options: CheckOptions<PolicyName, TierName>,
+    hold?: Hold,
+  ): Decision | Promise<Decision>
   /** Answers what `check` would, and changes nothing; `remaining` is what is left before the request. */
   peek(subject: SubjectInput, options: CheckOptions<PolicyName, TierName>): Promise<Decision>
   /**
@@ -149,12 +188,43 @@ export interface Limiter<PolicyName extends string = string, TierName extends st
    */
   reserve(subject: SubjectInput, options: CheckOptions<PolicyName, TierName>): Promise<Reservation>
   /** Settles the actual cost of an admitted request, once; see `Reservation`. Changes nothing after `close()`. */
-  settle(decision: Decision, actual: number): Promise<void>
+  settle(decision: Decision, actual: Actual): Promise<void>
+  /**
+   * Forgets what the caller of an admitted request has used in the limits that the request was charged to, strikes included, as
+   * after a login that succeeded. Others who paid with it (`also`) get back just what this request took.
+   */
+  forgive(decision: Decision): Promise<void>
   /** Forgets what the subject has used: in the given policy and scope, or in everything that is kept about it alone. */
   reset(
     subject: SubjectInput | StoredSubject,
     options?: Omit<CheckOptions<PolicyName, TierName>, 'cost'>,
   ): Promise<void>
+  /**
+   * Denies everything the subject asks for, in every process within a second, for a time of up to 31 days. It is told until when.
+   *
+   * @example
+   * await limiter.ban('user:42', '1h', { reason: 'scraping' })
+   */
+  ban(subject: SubjectInput | StoredSubject, duration: Duration, about?: BanNote): Promise<void>
+  /** Ends every ban of the subject: one that was set, and those that policies have made of its denials. */
+  unban(subject: SubjectInput | StoredSubject): Promise<void>
+  /**
+   * Adds units to the quotas of a policy or tier, which are used when those are: they last unless told otherwise. Returns what
+   * was used; the same `id` credits once. Rejects while the store cannot be asked.
+   *
+   * @example
+   * await limiter.credit('user:42', 10_000, { policy: 'plan', id: 'invoice-2027-01' })
+   */
+  credit(
+    subject: SubjectInput | StoredSubject,
+    units: number,
+    options: Omit<CheckOptions<PolicyName, TierName>, 'cost' | 'onStoreFailure'> & CreditOptions,
+  ): Promise<CreditAnswer>
+  /** Returns what a subject has used of its quotas, in this period and the one before; rejects while the store cannot be asked. */
+  usage(
+    subject: SubjectInput | StoredSubject,
+    options?: Omit<CheckOptions<PolicyName, TierName>, 'cost' | 'onStoreFailure'>,
+  ): Promise<readonly QuotaUsage[]>
   /** Returns all limits of a subject and their state, read from the store; rejects while that cannot be asked. */
   inspect(subject: SubjectInput | StoredSubject, options?: InspectOptions<TierName>): Promise<Inspection>
   /** Returns the name a subject is stored under: a digest if its id is a secret. */
@@ -174,17 +244,24 @@ export interface Limiter<PolicyName extends string = string, TierName extends st
   rejectsFault(about?: FaultFacts & Partial<Pick<RequestFacts, 'method' | 'path'>>): boolean
   counts(): LimiterCounts
   /**
+   * Denies whoever waits for room, calls of `acquire` included, and lets nobody wait from then on: for a server that
+   * stops. `close()` does it, too.
+   */
+  stopWaiting(): void
+  /**
    * Returns unfinished work, such as a call that missed its deadline, for the `waitUntil` of a runtime that would
    * cut it off after the response; the adapters call it. Null if there is none, and on runtimes that cut nothing
    * off.
    */
   pending(): Promise<unknown> | null
-  /** Decides limits that the limiter does not have, under its switches. A denial is an answer, never an error. */
-  checkLimits(given: GivenLimits): Promise<GivenLimitsAnswer>
-  /** Refunds units of such limits, the oldest first. Returns how many came back of each: 0 while the store is away. */
-  refundLimits(limits: readonly GivenLimit[]): Promise<readonly number[]>
   /**
-   * Finishes what is in flight, gives back permits and leases, and closes the store. Requests that go on may still
+   * Throws for a limiter that was closed.
+   *
+   * @internal
+   */
+  [INSIDE](): LimiterInside
+  /**
+   * Denies those who wait, finishes what is in flight, gives back permits and leases, and closes the store. Requests that go on may still
    * `release()`, which does nothing, and `settle()`, which leaves their estimate as it is and warns once; everything
    * else rejects from then on.
    */
@@ -201,8 +278,17 @@ export interface RuleLimiter<PolicyName extends string = string, TierName extend
    * const decision = await limiter.request({ subject: 'user:42', method: 'GET', path: '/users' })
    */
   request(facts: RequestFacts<TierName>): Promise<Decision>
-  /** Decides like `request`, synchronously where possible; see `checkNow`. A skipped path is one more such case. */
-  requestNow(facts: RequestFacts<TierName>): Decision | Promise<Decision>
+  /**
+   * Decides like `request`, synchronously where possible; see `checkNow`. A skipped path is one more such case. With
+   * `hold`, a request may wait as its rule says, or else `hold`.
+   */
+  requestNow(facts: RequestFacts<TierName>, hold?: Hold): Decision | Promise<Decision>
+  /**
+   * Reserves the tokens that `tokens` of the request's rules limit, all meters or none, synchronously where possible:
+   * where there is no estimate, what the rule says. `settle` takes what they came to by policy; `decision.tokens` has the
+   * meter of each.
+   */
+  reserveTokens(facts: RequestFacts<TierName>, estimates?: Estimates): Decision | Promise<Decision>
   /** Answers what `request` would, and changes nothing; `remaining` is what is left before the request. */
   peekRequest(facts: RequestFacts<TierName>): Promise<Decision>
   /** Says which rules a request matches and why; asks and charges nothing. */
@@ -237,7 +323,7 @@ export function createLimiter<PolicyName extends string = string, TierName exten
 ): RuleLimiter<PolicyName, TierName>
 export function createLimiter<
   const Policies extends Record<string, PolicyOptions> = Record<never, PolicyOptions>,
-  const Tiers extends Record<string, TierOptions> = Record<never, TierOptions>,
+  const Tiers extends Record<string, Tier> = Record<never, Tier>,
 >(options: LimiterOptions<Policies, Tiers>): Limiter<keyof Policies & string, keyof Tiers & string>
 export function createLimiter(options: AnyLimiterOptions): RuleLimiter {
   if (typeof options !== 'object' || options === null) {
@@ -254,10 +340,16 @@ export function createLimiter(options: AnyLimiterOptions): RuleLimiter {
 }
 
 type AnyLimiterOptions =
-  | LimiterOptions<Record<string, PolicyOptions>, Record<string, TierOptions>>
+  | LimiterOptions<Record<string, PolicyOptions>, Record<string, Tier>>
   | ConfigLimiterOptions
 
 type AnyCheckOptions = CheckOptions<string, string>
+
+/** The states that are about a subject alone, and not about all it shares with others; each once. */
+function ownStates(name: string, states: readonly Check[]): Check[] {
+  const own = states.filter(({ subject }) => subject === name)
+  return [...new Map(own.map(check => [stateOf(check), check])).values()]
+}
 
 /** How many limits the metrics tell: each is a series. */
 const MAX_TOLD_LIMITS = 200
@@ -292,6 +384,7 @@ class PolicyLimiter implements RuleLimiter {
   readonly #refunds: Refunds
   readonly #queue: FairQueue
   readonly #counter = new Counter()
+  #strikes: Strikes<Check> | null = null
   readonly #comparison: Comparison
   readonly #unwatch: () => void
   #isClosed = false
@@ -314,7 +407,9 @@ class PolicyLimiter implements RuleLimiter {
       // They wait in real time, whatever clock the store uses.
       clock: systemClock,
       timers,
-      refund: decision => this.#refunds.refund(decision),
+      decide: check => this.#decide(check),
+      takeBack: decision =>
+        (this.#comparison.has(decision) ? this.#comparison : this.#refunds).takeBack(decision),
       isShared: this.#store.source !== 'memory',
     })
     const onFreed = this.#queue.freed
@@ -327,11 +422,17 @@ class PolicyLimiter implements RuleLimiter {
       onDecided: check => this.#onDecided(check),
       hold: (check, decision) =>
         (check.plan.isCompared ? this.#comparison : this.#permits).hold(check, decision),
+      mayStrike: check => this.#mayStrike(check),
     }
     this.#plans = new Plans(this.#context)
     const warn = warnThrottled(options.onWarning ?? (message => this.#logger.warn({}, message)), clock)
     const due = throttleLog(WARN_EVERY_MS, () => clock.nowUs() / 1000)
-    const overrides = new OverrideCache(clock, warn, stored => this.#emit?.({ type: 'override', stored }))
+    const overrides = new OverrideCache(
+      clock,
+      () => this.#inForce.now.active.tierLimits,
+      warn,
+      stored => this.#emit?.({ type: 'override', stored }),
+    )
     this.#inForce = new InForce({
       written,
       subject,
@@ -388,6 +489,10 @@ class PolicyLimiter implements RuleLimiter {
     }))
   }
 
+  get [STORE](): Store {
+    return this.#store
+  }
+
   get policyNames(): readonly string[] {
     return this.#inForce.now.names.policyNames
   }
@@ -405,8 +510,11 @@ class PolicyLimiter implements RuleLimiter {
     }
   }
 
-  checkNow(subject: SubjectInput, options: AnyCheckOptions): Decision | Promise<Decision> {
-    return this.#decide(this.#inForce.now.names.resolve(subject, options, false)).result()
+  checkNow(subject: SubjectInput, options: AnyCheckOptions, hold?: Hold): Decision | Promise<Decision> {
+    const check = this.#inForce.now.names.resolve(subject, options, false)
+    const wait = hold?.wait
+    if (!wait || check.plan.asksNothing) return this.#decide(check).result()
+    return this.#queue.hold(check, () => this.#inForce.now.names.resolve(subject, options, false), wait, hold)
   }
 
   async peek(subject: SubjectInput, options: AnyCheckOptions): Promise<Decision> {
@@ -415,14 +523,24 @@ class PolicyLimiter implements RuleLimiter {
 
   request(facts: RequestFacts): Promise<Decision> {
     try {
-      return this.#decideRequest(facts).promise()
+      return this.#decide(this.#resolveRequest(facts)).promise()
     } catch (error) {
       return Promise.reject(error)
     }
   }
 
-  requestNow(facts: RequestFacts): Decision | Promise<Decision> {
-    return this.#decideRequest(facts).result()
+  requestNow(facts: RequestFacts, hold?: Hold): Decision | Promise<Decision> {
+    const check = this.#resolveRequest(facts)
+    const wait = hold === undefined ? null : (check.plan.labels.wait ?? hold.wait)
+    if (!wait || check.plan.asksNothing) return this.#decide(check).result()
+    return this.#queue.hold(check, () => this.#resolveRequest(facts), wait, hold as Hold)
+  }
+
+  reserveTokens(facts: RequestFacts, estimates: Estimates = {}): Decision | Promise<Decision> {
+    for (const [meter, units] of Object.entries(estimates)) parseCost(units, `estimates.${meter}`)
+    const check = this.#file.requests.resolveTokens(facts, estimates)
+    check.request = facts
+    return this.#decide(check).result()
   }
 
   async peekRequest(facts: RequestFacts): Promise<Decision> {
@@ -430,16 +548,19 @@ class PolicyLimiter implements RuleLimiter {
   }
 
   acquire(subject: SubjectInput, options: AnyCheckOptions & AcquireOptions): Promise<Decision> {
-    const { timeoutMs, signal, ...asked } = options
-    return this.#queue.wait(budgetOf(subject, asked), () => this.check(subject, asked as AnyCheckOptions), {
-      ...(timeoutMs !== undefined && { timeoutMs }),
-      ...(signal && { signal }),
-    })
+    try {
+      const { timeoutMs, signal, ...asked } = options
+      const resolve = () => this.#inForce.now.names.resolve(subject, asked as AnyCheckOptions, false)
+      const wait = { atMostMs: parseTimeoutMs(timeoutMs), queue: Number.POSITIVE_INFINITY }
+      return this.#queue.acquire(resolve, wait, signal)
+    } catch (error) {
+      return Promise.reject(error)
+    }
   }
 
   async reserve(subject: SubjectInput, options: AnyCheckOptions): Promise<Reservation> {
     const decision = await this.check(subject, options)
-    const settle = async (actual: number): Promise<void> => {
+    const settle = async (actual: Actual): Promise<void> => {
       if (decision.allowed) await this.settle(decision, actual)
     }
     return { decision, settle }
@@ -447,10 +568,12 @@ class PolicyLimiter implements RuleLimiter {
 
   async refund(decision: Decision, given?: number | RefundOptions): Promise<number> {
     this.#rejectClosed()
+    this.#rejectForeign(decision)
     return (this.#comparison.has(decision) ? this.#comparison : this.#refunds).refund(decision, given)
   }
 
-  async settle(decision: Decision, actual: number): Promise<void> {
+  async settle(decision: Decision, actual: Actual): Promise<void> {
+    this.#rejectForeign(decision)
     await (this.#comparison.has(decision) ? this.#comparison : this.#refunds).settle(decision, actual)
   }
 
@@ -459,10 +582,58 @@ class PolicyLimiter implements RuleLimiter {
     const name = this.#nameMeant(subject)
     const states =
       options === undefined
-        ? this.#statesOf(name).filter(check => check.subject === name)
+        ? ownStates(name, this.#statesOf(name))
         : this.#inForce.now.names.statesOf(name, options as AnyCheckOptions)
     this.#comparison.reset(states)
     await this.#store.reset(states)
+  }
+
+  async forgive(decision: Decision): Promise<void> {
+    this.#rejectClosed()
+    const { own, refunds } = chargesOf(decision)
+    if (own.length === 0 || decision.source !== this.#store.source) return
+    this.#comparison.reset(own)
+    await Promise.all([this.#store.reset(own), refunds.length > 0 && this.#store.refund(refunds)])
+  }
+
+  async ban(subject: SubjectInput | StoredSubject, duration: Duration, about: BanNote = {}): Promise<void> {
+    this.#rejectClosed()
+    if (about !== undefined) rejectUnknown(about, ['by', 'reason'])
+    const target = { subject: { stored: this.#nameMeant(subject) }, ban: true } as const
+    await this.overrides.set({ ...about, ...target, ttl: duration })
+  }
+
+  async unban(subject: SubjectInput | StoredSubject): Promise<void> {
+    this.#rejectClosed()
+    const name = this.#nameMeant(subject)
+    const bans = this.#statesOf(name).filter(check => check.subject === name && isBan(check))
+    await Promise.all([
+      this.overrides.remove({ subject: { stored: name }, ban: true }),
+      bans.length > 0 && this.#store.reset(bans),
+    ])
+  }
+
+  async credit(
+    subject: SubjectInput | StoredSubject,
+    units: number,
+    options: AnyCheckOptions & CreditOptions,
+  ): Promise<CreditAnswer> {
+    this.#rejectClosed()
+    const credit = parseCredit(units, options)
+    const { id: _id, expires: _expires, ...asked } = options
+    const name = this.#nameMeant(subject)
+    return creditAll(this.#store, ownStates(name, this.#inForce.now.names.statesOf(name, asked)), credit)
+  }
+
+  async usage(
+    subject: SubjectInput | StoredSubject,
+    options?: AnyCheckOptions,
+  ): Promise<readonly QuotaUsage[]> {
+    this.#rejectClosed()
+    const name = this.#nameMeant(subject)
+    const states =
+      options === undefined ? this.#statesOf(name) : this.#inForce.now.names.statesOf(name, options)
+    return usageOf(this.#store, ownStates(name, states))
   }
 
   async inspect(subject: SubjectInput | StoredSubject, options: InspectOptions = {}): Promise<Inspection> {
@@ -537,33 +708,35 @@ class PolicyLimiter implements RuleLimiter {
     return this.#counter.read()
   }
 
+  stopWaiting(): void {
+    this.#queue.close()
+  }
+
   pending(): Promise<unknown> | null {
     return this.#store.pending?.() ?? null
   }
 
-  async checkLimits(given: GivenLimits): Promise<GivenLimitsAnswer> {
-    const asked = new GivenCheck(given, this.#givenContext())
-    await this.#decide(asked.check).result()
-    return asked.answer()
-  }
-
-  async refundLimits(limits: readonly GivenLimit[]): Promise<readonly number[]> {
-    return this.#store.refund(refundsOf(limits, this.#givenContext()))
+  [INSIDE](): LimiterInside {
+    this.#rejectClosed()
+    const { nameSubject, active } = this.#inForce.now
+    const decide = (check: PendingCheck) => this.#decide(check).result()
+    return { nameSubject, active, plans: this.#plans, store: this.#store, decide }
   }
 
   async close(): Promise<void> {
     if (this.#isClosed) return
     this.#isClosed = true
+    this.#queue.close()
     this.#operators.stop()
     this.#unwatch()
     await this.#comparison.close()
     await Promise.all([this.#permits.close(), this.#store.close()])
   }
 
-  #decideRequest(facts: RequestFacts): PendingCheck {
+  #resolveRequest(facts: RequestFacts): PendingCheck {
     const check = this.#file.requests.resolve(facts, false)
     check.request = facts
-    return this.#decide(check)
+    return check
   }
 
   /** Has a check decided, now or later. */
@@ -574,7 +747,7 @@ class PolicyLimiter implements RuleLimiter {
     check.atUs = this.#clock.nowUs()
     if (recorder !== null) check.exemplar = recorder.labels()
     if (plan.asksNothing) {
-      check.charged = 0
+      check.charged = plan.labels.bypass === 'banned' ? -1 : 0
       check.settle('none')
     } else if (plan.isCompared) {
       this.#comparison.decide(check)
@@ -593,8 +766,46 @@ class PolicyLimiter implements RuleLimiter {
     )
   }
 
+  /** Lets the ban of a policy see a decision. It is made by the policy that has one: no other program bundles it. */
+  #mayStrike(check: PendingCheck): void {
+    const ban = check.plan.limits.find(({ limit }) => limit.algorithm.strikes !== undefined)
+    this.#strikes ??= ban?.limit.algorithm.strikes?.((...report) => this.#strike(...report)) ?? null
+    this.#strikes?.saw(check)
+  }
+
+  /** In the background: nobody waits for it, and a strike that is lost is one denial fewer. */
+  #strike(strikes: readonly Strike<Check>[], done: () => void): void {
+    const refunds = strikes.map(({ check, units, isLocal }) => ({
+      check,
+      units: -units,
+      chargedAtUs: null,
+      isLocal,
+    }))
+    const told = (levels: readonly number[]): void => {
+      for (const [index, level] of levels.entries()) if (level > 0) this.#onBan(refunds[index]?.check, level)
+    }
+    const levels = this.#isClosed ? [] : this.#store.refund(refunds)
+    if (!(levels instanceof Promise)) {
+      told(levels)
+      done()
+    } else levels.then(told, () => {}).then(done)
+  }
+
+  /** A ban has begun. */
+  #onBan(check: Check | undefined, level: number): void {
+    if (check === undefined) return
+    const policy = policyOf(check.name)
+    this.#counter.countBan(policy)
+    this.#emit?.({ type: 'ban', policy, level })
+  }
+
   /** Counts a decision and tells the listener. */
   #onDecided(check: PendingCheck): void {
+    for (const { index, percent } of check.crossings()) {
+      const { name, limit } = check.plan.limits[index] as NamedLimit
+      const subject = check.subjectOf(index)
+      this.#emit?.({ type: 'threshold', policy: policyOf(name), quota: limit.id, percent, subject })
+    }
     this.#context.recorder?.decided(check)
     if (check.plan.hasShadow && !check.plan.isCompared) this.#counter.countShadow(check)
     this.#emit?.(decisionEvent(check.decision))
@@ -623,17 +834,20 @@ class PolicyLimiter implements RuleLimiter {
     return storedName(subject) ?? this.#inForce.now.nameSubject(subject as SubjectInput)
   }
 
-  #givenContext(): GivenLimitsContext {
-    this.#rejectClosed()
-    const { nameSubject, active } = this.#inForce.now
-    const { onStoreFailure } = active.config
-    return { nameSubject, control: active.control, onStoreFailure, plans: this.#plans }
-  }
-
   #rejectReload(config: Config): void {
     if (this.#callers === null) throw noConfig('reload')
     rejectOptions({ config })
     this.#callers.rejectUnusable(config)
+  }
+
+  /** Who has charged knows what has come back already. */
+  #rejectForeign(decision: unknown): void {
+    if (!(decision instanceof Decision) || Decision.checkOf(decision).plan.context === this.#context) return
+    throw new HeadgateError('ERR_HEADGATE_INVALID_OPTION', {
+      field: 'decision',
+      expected: 'one that this limiter has made',
+      got: 'one of another',
+    })
   }
 
   #rejectClosed(): void {
@@ -664,6 +878,32 @@ function storeOf({ store, clock }: CommonOptions): Store {
   if (typeof store?.decide === 'function') return store
   const expected = 'what memoryStore() or redisStore() returns'
   throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'store', expected, store)
+}
+
+/** What an admitted request charged: the states of its caller, and what others paid with it. */
+function chargesOf(decision: Decision): {
+  readonly own: readonly Check[]
+  readonly refunds: readonly Refund[]
+} {
+  const check = Decision.checkOf(decision)
+  const { plan } = check
+  if (check.charged < 0 || check.isUnlooked || check.isPeek) return { own: [], refunds: [] }
+  const isOwn = (index: number): boolean => (plan.targets[index] ?? 0) === 0
+  const all = plan.limits.map((_, index) => index)
+  return {
+    own: all.filter(isOwn).map(index => check.checkOf(index)),
+    refunds: all.flatMap(index => {
+      const chargedAtUs = check.chargedAt(index)
+      // A permit is released, not refunded.
+      if (isOwn(index) || chargedAtUs < 0 || plan.limits[index]?.limit.algorithm.kind !== 'rate') return []
+      const state = check.checkOf(index)
+      return [{ check: state, units: state.cost, chargedAtUs }]
+    }),
+  }
+}
+
+function isBan({ limit }: Check): boolean {
+  return limit.algorithm.kind === 'ban'
 }
 
 function namedStates(checks: readonly Check[], isExpected = false): KeptState[] {

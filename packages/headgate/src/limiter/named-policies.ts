@@ -14,8 +14,8 @@ import type { ActivePolicies } from '../policy/active-policies.js'
 import { statesOf } from '../policy/checks-of.js'
 import { type PolicyOrTier, parseFailureMode } from '../policy/config.js'
 import type { Ipv6Budgets } from '../policy/ipv6-budgets.js'
-import { targetKey } from '../policy/override.js'
-import { labelsOf, type Resolution, resolveAsk } from '../policy/resolution.js'
+import { type OverrideTarget, targetKey } from '../policy/override.js'
+import { bannedCheck, labelsOf, type Resolution, resolveAsk } from '../policy/resolution.js'
 import type { SubjectInput, SubjectNamer } from '../subject/subject.js'
 import type { Clock } from '../time/clock.js'
 
@@ -48,7 +48,7 @@ export class NamedPolicies {
     // First, so that a forgotten subject is not taken for a forgotten policy.
     const name = this.options.nameSubject(subject)
     const plan = this.planOf(options)
-    if (plan === null || options.also !== undefined || this.isSpecial(name)) {
+    if (plan === null || options.also !== undefined || this.isSpecial(name, options.policy)) {
       return this.resolveFully(name, options, isPeek)
     }
     const cost = options.cost === undefined ? 1 : parseCost(options.cost)
@@ -74,7 +74,9 @@ export class NamedPolicies {
   }
 
   private commonPlan(charge: PolicyOrTier): Plan | null {
-    const resolution = this.resolution(ANYBODY, charge, 'global', 1)
+    // Overrides come and go.
+    const active = { ...this.options.active, overrides: NO_OVERRIDES }
+    const resolution = resolveAsk(active, { subject: ANYBODY, charge, scope: 'global', cost: 1, also: [] }, 0)
     // Which callers a percentage enforces depends on who they are.
     if (resolution.levels.some(({ level }) => level.enforcePercent < 100)) return null
     const check = this.pending(resolution, 1, false)
@@ -82,17 +84,25 @@ export class NamedPolicies {
   }
 
   /** Whether a caller's limits are not those of everybody: an operator has replaced them, or networks around it pay, too. */
-  private isSpecial(subject: string): boolean {
+  private isSpecial(subject: string, policy: string | undefined): boolean {
     const { active, budgets, clock } = this.options
     if (budgets.isWidened(subject)) return true
     const { overrides } = active
-    return overrides.size > 0 && overrides.find(targetKey({ subject }), clock.nowUs()) !== null
+    if (overrides.size === 0) return false
+    const nowUs = clock.nowUs()
+    const isSet = (target: OverrideTarget): boolean => overrides.find(targetKey(target), nowUs) !== null
+    if (isSet({ subject }) || isSet({ subject, ban: true })) return true
+    return policy !== undefined && (isSet({ policy }) || isSet({ subject, policy }))
   }
 
   private resolveFully(subject: string, options: AnyCheckOptions, isPeek: boolean): PendingCheck {
     const cost = options.cost === undefined ? 1 : parseCost(options.cost)
     const charge = this.policyOrTier(options)
     const resolution = this.resolution(subject, charge, parseScope(options.scope), cost, options)
+    const { active, clock, plans } = this.options
+    const subjects = [subject, ...parseAlso(options).map(other => this.options.nameSubject(other.subject))]
+    const banned = bannedCheck({ active, plans, subjects, cost, isPeek }, resolution, clock.nowUs())
+    if (banned !== null) return banned
     const check = this.pending(resolution, cost, isPeek)
     if (options.onStoreFailure === undefined) return check
     const { scope, others, units } = check.more ?? { scope: 'global', others: [], units: null }
@@ -112,6 +122,7 @@ export class NamedPolicies {
       subject: nameSubject(other.subject),
       charge: this.policyOrTier(other),
       times: other.times === undefined ? undefined : parseTimes(other.times),
+      cost: other.cost === undefined ? undefined : parseCost(other.cost, 'also.cost'),
     }))
     return resolveAsk(active, { subject, charge, scope, cost, also }, clock.nowUs())
   }
@@ -136,8 +147,10 @@ export class NamedPolicies {
   }
 }
 
+const NO_OVERRIDES = { size: 0, find: () => null, leftUs: () => 0 }
+
 /** Stands for a caller about whom nothing is known. */
-const ANYBODY = 'anybody:unknown'
+export const ANYBODY = 'anybody:unknown'
 
 function moreOf({ scope, onStoreFailure }: AnyCheckOptions, isPeek: boolean): RareParts | null {
   if (scope === undefined && onStoreFailure === undefined && !isPeek) return null

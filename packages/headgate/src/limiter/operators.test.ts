@@ -35,6 +35,7 @@ it('limits that were switched off in a store that lost it are on again after fiv
     onControl: () => {},
     overrides: new OverrideCache(
       clock,
+      () => null,
       () => {},
       () => {},
     ),

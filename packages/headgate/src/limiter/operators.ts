@@ -2,6 +2,7 @@
  * Control and overrides as this process last saw them. They are read in the background, never by a request; if the
  * store does not answer, the last ones seen stay in force.
  */
+import type { Limit } from '../algorithms/algorithm.js'
 import { unexpected } from '../errors/headgate-error.js'
 import type { Warn } from '../observe/throttled-log.js'
 import type { ActiveConfig } from '../policy/active-config.js'
@@ -55,7 +56,7 @@ export interface LostSettings {
   readonly overrides: readonly Override[]
 }
 
-/** Temporary replacements of a subject's or a rule's numbers. */
+/** Temporary replacements of a subject's, a rule's or a policy's numbers. */
 export interface OverridesApi {
   /**
    * Returns those in force, sorted by expiry. With thousands the first call takes a while; `read` does not block
@@ -66,6 +67,10 @@ export interface OverridesApi {
   read(): Promise<readonly Override[]>
   /**
    * Sets one for every process within a second, and in this one at once. Replaces an older one for the same target.
+   *
+   * @example
+   * await limiter.overrides.set({ policy: 'api', limit: 500, ttl: '1h' })
+   * await limiter.overrides.set({ policy: 'api', subject: 'user:42', limit: 500, ttl: '1h', reason: 'launch day' })
    */
   set(override: OverrideOptions): Promise<void>
   /** Returns what an override would change. Throws, like `set`, for one that can change nothing. */
@@ -168,7 +173,9 @@ export function createOperators(options: OperatorsOptions): Operators {
       ...(switches === null
         ? []
         : [`limits ${switches.enabled ? 'on' : 'off'}, multiplier ${switches.multiplier}`]),
-      ...(overrides.length === 0 ? [] : [`${overrides.length} overrides`]),
+      ...(overrides.length === 0
+        ? []
+        : [overrides.length === 1 ? '1 override' : `${overrides.length} overrides`]),
     ]
     const next = 'headgate restore writes it back, headgate restore --clear drops it'
     warn(
@@ -236,8 +243,13 @@ export function createOperators(options: OperatorsOptions): Operators {
   })
 
   function examine(override: OverrideOptions) {
-    const parsed = parseOverride(override, options.nameSubject)
     const active = options.active()
+    const limitsOf = (policy: string): readonly Limit[] => {
+      rejectUnknown('policy', policy, active.policies)
+      return active.policies.get(policy)?.limits.map(({ limit }) => limit) ?? []
+    }
+    const { tierLimits } = active
+    const parsed = parseOverride(override, options.nameSubject, { tierLimits, limitsOf })
     rejectUnknownNames(parsed.stored, active)
     return { ...parsed, effect: effectOf(active, parsed.stored, options.concerned) }
   }
@@ -301,6 +313,7 @@ function rejectUnknownNames(stored: StoredOverride, active: ActivePolicies | Act
   if ('tier' in stored) rejectUnknown('tier', stored.tier, active.tiers)
   const rulesByName = 'rulesByName' in active ? active.rulesByName : NO_RULES
   if (stored.rule !== undefined) rejectUnknown('rule', stored.rule, rulesByName)
+  if (stored.policy !== undefined) rejectUnknown('policy', stored.policy, active.policies)
 }
 
 const NO_RULES: ReadonlySet<string> = new Set()

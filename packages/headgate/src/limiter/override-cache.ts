@@ -5,6 +5,7 @@
 
 import { ActiveOverride, type ActiveOverrides } from '../policy/active-override.js'
 import { type Override, readStoredOverride, targetKey } from '../policy/override.js'
+import type { TierLimits } from '../policy/policies.js'
 import type { StoredEntry, StoredOverrides } from '../store/control-store.js'
 import type { Clock } from '../time/clock.js'
 import type { Steps } from '../time/steps.js'
@@ -22,6 +23,7 @@ export class OverrideCache implements ActiveOverrides {
 
   constructor(
     private readonly clock: Clock,
+    private readonly tierLimits: () => TierLimits | null,
     private readonly warn: (message: string) => void,
     /** Called with their number when they have changed. */
     private readonly onChange: (stored: number) => void,
@@ -59,6 +61,12 @@ export class OverrideCache implements ActiveOverrides {
     return entry !== undefined && this.isLive(entry, nowUs) ? this.read(target, entry) : null
   }
 
+  leftUs(target: string, nowUs: number): number {
+    const entry = this.entries.get(target)
+    if (entry === undefined || this.read(target, entry) === null) return 0
+    return Math.max(0, entry.expiresAtMs * 1000 + this.offsetUs - nowUs)
+  }
+
   /** Those in force, sorted by expiry. */
   *list(): Steps<readonly Override[]> {
     const nowUs = this.clock.nowUs()
@@ -78,7 +86,7 @@ export class OverrideCache implements ActiveOverrides {
   private read(target: string, entry: StoredEntry): ActiveOverride | null {
     const known = this.known.get(entry)
     if (known !== undefined) return known
-    const stored = readStoredOverride(entry.text)
+    const stored = readStoredOverride(entry.text, this.tierLimits())
     const isSound = stored !== null && targetKey(stored) === target
     if (!isSound) this.warn('override: one that is stored cannot be understood, and is ignored')
     const read = isSound

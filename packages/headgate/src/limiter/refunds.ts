@@ -5,7 +5,7 @@ import { countsRequests } from '../check/plan.js'
 import { Decision, policyOf } from '../decision/decision.js'
 import { HeadgateError, unexpected } from '../errors/headgate-error.js'
 import { rejectUnknown } from '../errors/reject-unknown.js'
-import { parseRate, parseRefundBound, type RefundBound } from '../policy/refund-rule.js'
+import { parseRefundBound, type RefundBound } from '../policy/refund-rule.js'
 import { askStore } from '../store/ask-store.js'
 import type { Store } from '../store/store.js'
 
@@ -14,8 +14,8 @@ export interface RefundOptions {
   /** Default: all of it. */
   readonly units?: number
   /**
-   * Bounds what comes back to a caller: `'100/1m'` to 100 units in any minute, `'limit'` to what the limits themselves
-   * admit, once more. Beyond it nothing is given back. Several bounds all hold.
+   * Bounds what comes back to a caller: to what a limit admits, such as `slidingWindowLog({ limit: 100, window: '1m' })`, or
+   * with `'limit'` to what the limits themselves admit, once more. Beyond it nothing is given back. Several bounds all hold.
    */
   readonly atMost?: RefundBound | readonly RefundBound[]
 }
@@ -71,6 +71,15 @@ export class Refunds {
     return Math.min(due, Math.max(0, ...(await this.#store.refund(refunds))))
   }
 
+  /** Takes back what an attempt charged, which is asked again or not at all: everything, or of a denial the shadow limits. */
+  async takeBack(decision: Decision): Promise<void> {
+    if (decision.source !== this.#store.source) return
+    const check = Decision.checkOf(decision)
+    const charged = [...(check.admissions()?.binding ?? []), ...check.shadowAdmissions()].filter(isCharged)
+    const refunds = charged.map(({ check, chargedAtUs }) => ({ check, units: check.cost, chargedAtUs }))
+    if (refunds.length > 0) await this.#store.refund(refunds)
+  }
+
   /**
    * Whether the bounds have room for a refund, which is charged to them like a request to its limits. Where the store
    * cannot be asked, they have none.
@@ -83,9 +92,9 @@ export class Refunds {
   }
 
   /** Changes a decision's charge to `actual` units, once: gives the rest back, or charges what is missing. */
-  async settle(decision: Decision, actual: number): Promise<void> {
+  async settle(decision: Decision, actual: Actual): Promise<void> {
     const { binding, shadow } = admissionsOf(decision)
-    const units = parseCost(actual, 'actual')
+    const actualOf = parseActual(actual)
     if (this.#settled.has(decision)) return
     this.#settled.add(decision)
     const isLocal = decision.source === 'local'
@@ -93,12 +102,29 @@ export class Refunds {
     const already = this.#refunded.get(decision) ?? 0
     this.#refunded.set(decision, decision.cost)
     const refunds = [...binding, ...shadow].flatMap(({ check, chargedAtUs }): Refund[] => {
-      const back = Math.max(0, check.cost - already) - units
+      const units = actualOf(check.name)
+      const back = units === null ? 0 : Math.max(0, check.cost - already) - units
       if (back === 0 || countsRequests(check.limit)) return []
       return [{ check, units: back, chargedAtUs, ...(isLocal && { isLocal }) }]
     })
     if (refunds.length > 0 && !this.#isTooLate()) await this.#store.refund(refunds)
   }
+}
+
+/** What a request really took: of all its limits, or by policy. The estimates of policies that are not named stand. */
+export type Actual = number | Readonly<Record<string, number>>
+
+/** Returns the units of a limit by its name; null if its estimate stands. */
+function parseActual(actual: Actual): (name: string) => number | null {
+  if (typeof actual !== 'object' || actual === null) {
+    const units = parseCost(actual, 'actual')
+    return () => units
+  }
+  const byPolicy = new Map(
+    Object.entries(actual).map(([policy, units]) => [policy, parseCost(units, `actual.${policy}`)]),
+  )
+  // Also of a policy's candidate, and of what several subjects share: `api+candidate.…`, `api/shared.…`.
+  return name => byPolicy.get(name.split(/[./+]/, 1)[0] as string) ?? null
 }
 
 /** A charged estimate whose actual cost is known later. */
@@ -109,7 +135,7 @@ export interface Reservation {
    * fits or not, also for an estimate of 0 and where the limits are only watched. Unsettled, the estimate stands; so
    * it does after `close()`, with one warning. Does nothing for a denied request.
    */
-  settle(actual: number): Promise<void>
+  settle(actual: Actual): Promise<void>
 }
 
 function optionsOf(given: number | RefundOptions | undefined): {
@@ -120,8 +146,7 @@ function optionsOf(given: number | RefundOptions | undefined): {
     return { ...(given !== undefined && { units: given }), atMost: [] }
   rejectUnknown(given, ['units', 'atMost'])
   const { units, atMost = [] } = given
-  const bounds = [atMost].flat().map(bound => parseRefundBound(bound, 'atMost'))
-  return { ...(units !== undefined && { units }), atMost: bounds }
+  return { ...(units !== undefined && { units }), atMost: [atMost].flat().map(parseRefundBound) }
 }
 
 /** Returns the limits of a bound, which keep their state beside that of the limits that are given back to. */
@@ -131,8 +156,8 @@ function boundsOf(bound: RefundBound, refunds: readonly Refund[], due: number): 
   const policy = (name: string) => `${policyOf(name)}+refunds`
   if (bound !== 'limit') {
     const { subject, scope, name } = first.check
-    const limit = parseRate(bound, 'atMost')
-    return [{ subject, scope, name: `${policy(name)}.${limit.id}`, limit, cost: due }]
+    // Two bounds have two states, even if they differ in nothing but the number.
+    return [{ subject, scope, name: `${policy(name)}.${bound.limit}-${bound.id}`, limit: bound, cost: due }]
   }
   return refunds.map(({ check, units }) => {
     const ofLimit = check.name.slice(policyOf(check.name).length)

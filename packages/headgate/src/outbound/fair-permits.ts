@@ -9,7 +9,7 @@
  * It knows only callers that have a permit or wait, so it grows no further than these.
  */
 
-import { PRIORITIES, type Priority } from '../policy/tiers.js'
+import { PRIORITIES, type Priority } from '../policy/tier-numbers.js'
 
 export type { Priority }
 

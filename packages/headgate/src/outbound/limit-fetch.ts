@@ -5,10 +5,12 @@ import { endIfThrown, endWhenRead } from '../adapters/response-end.js'
 import type { Decision } from '../decision/decision.js'
 import { HeadgateError, unexpected } from '../errors/headgate-error.js'
 import type { Limiter } from '../limiter/limiter.js'
+import { STORE, type Store } from '../store/store.js'
 import type { SubjectInput } from '../subject/subject.js'
 import { systemClock, systemTimers } from '../time/clock.js'
 import { type AdaptiveBounds, createAdaptiveHosts, inPlace } from './adaptive-hosts.js'
-import { pauseAfterMs } from './remote-quota.js'
+import { askedPauseMs, pauseAfterMs } from './remote-quota.js'
+import { SharedPauses } from './shared-pauses.js'
 
 export interface LimitFetchOptions<PolicyName extends string, TierName extends string> {
   readonly limiter: Limiter<PolicyName, TierName>
@@ -31,12 +33,13 @@ type Fetch = typeof globalThis.fetch
 
 const nowMs = (): number => systemClock.nowUs() / 1_000
 
+const REJECTIONS = [429, 503]
 /** How many paused hosts are remembered; beyond that the oldest is forgotten. */
 const MAX_PAUSED = 1_000
 
 /**
  * Wraps `fetch` in a limit, shared by all processes whose limiters use the same store. A call waits for its turn, and for
- * a host that sent `Retry-After` or whose quota is used up. It rejects if that would take too long, or if its signal is
+ * a host that sent `Retry-After` or whose quota is used up, to any of them. It rejects if that would take too long, or if its signal is
  * aborted. Every response is returned as it is, even a rejection.
  *
  * @example
@@ -56,6 +59,7 @@ export function limitFetch<PolicyName extends string, TierName extends string>(
   }
   const enterHost = options.adaptive && createAdaptiveHosts(options.adaptive)
   const pausedUntilMs = new Map<string, number>()
+  const shared = sharedPauses(limiter, policy)
 
   function pause(host: string, forMs: number): void {
     if (forMs === 0) return
@@ -94,13 +98,18 @@ export function limitFetch<PolicyName extends string, TierName extends string>(
     const ended = decision.isHeld ? () => void decision.release() : null
     return endIfThrown(ended, async () => {
       const leave = await orGiveBack(decision, async () => {
+        if (shared !== null) pause(url.host, await shared.leftMs(url.host))
         await unlessPaused(url.host, deadlineMs, signal)
         const patience = { timeoutMs: Math.max(0, deadlineMs - nowMs()), ...(signal && { signal }) }
         return enterHost?.(url.host, patience)
       })
       const send = () => fetch(input, init)
       const response = leave === undefined ? await send() : await inPlace(leave, signal, send)
-      pause(url.host, pauseAfterMs(response.headers, systemClock.unixMs()))
+      const unixMs = systemClock.unixMs()
+      const pauseMs = pauseAfterMs(response.headers, unixMs)
+      pause(url.host, pauseMs)
+      const isRejected = REJECTIONS.includes(response.status)
+      void shared?.extend(url.host, isRejected ? pauseMs : askedPauseMs(response.headers, unixMs))
       return endWhenRead(ended, response)
     })
   }
@@ -114,6 +123,13 @@ export function limitFetch<PolicyName extends string, TierName extends string>(
       throw error
     }
   }
+}
+
+/** Null where no other process has the store. */
+function sharedPauses(limiter: Limiter, policy: string): SharedPauses | null {
+  const { [STORE]: store } = limiter as { readonly [STORE]?: Store }
+  if (store === undefined || store.source === 'memory') return null
+  return new SharedPauses(store, policy, host => limiter.nameOf({ type: 'host', id: host }))
 }
 
 function hostSubject({ hostname, port }: URL): SubjectInput {

@@ -1,14 +1,17 @@
+import type { ActivePolicies } from './active-policies.js'
 import { replaceUnits } from './change-numbers.js'
 import type { ConfiguredPolicy } from './configured-policy.js'
 import type { Override } from './override.js'
-import { type Policy, type PolicyLimit, parseTier } from './policies.js'
-import { overlayTier, SPANS_US, type TierOptions, tierLimits } from './tiers.js'
+import { type Policy, type PolicyLimit, parseTier, type TierLimits } from './policies.js'
+import { overlayTier, SPANS_US, type TierOptions } from './tier-numbers.js'
 
 /** The overrides in force, by their target. */
 export interface ActiveOverrides {
   readonly size: number
   /** Returns the unexpired override of a target (`targetKey`), or null. */
   find(target: string, nowUs: number): ActiveOverride | null
+  /** Returns how long the override of a target still lasts; 0 if there is none. */
+  leftUs(target: string, nowUs: number): number
 }
 
 /** An override in the form that is applied to policies. */
@@ -21,14 +24,20 @@ export class ActiveOverride {
   /**
    * Returns the policy with this override applied. Tiers and limit ids that the file no longer has change nothing.
    */
-  replace(configured: ConfiguredPolicy, tiers: ReadonlyMap<string, ConfiguredPolicy>): ConfiguredPolicy {
+  replace(
+    configured: ConfiguredPolicy,
+    { configuredTiers, tierLimits }: Pick<ActivePolicies, 'configuredTiers' | 'tierLimits'>,
+  ): ConfiguredPolicy {
     const { override } = this
-    if ('tier' in override) return tiers.get(override.tier) ?? configured
+    if ('tier' in override) return configuredTiers.get(override.tier) ?? configured
+    if ('ban' in override) return configured
     const known = this.replaced.get(configured)
     if (known !== undefined) return known
     const { unscaled } = configured
     const made = configured.with(
-      'numbers' in override ? withNumbers(unscaled, override.numbers) : withUnits(unscaled, override.limits),
+      'numbers' in override
+        ? withNumbers(unscaled, override.numbers, tierLimits)
+        : withUnits(unscaled, override.limits),
     )
     this.replaced.set(configured, made)
     return made
@@ -39,9 +48,11 @@ export class ActiveOverride {
  * A tier with some of its numbers replaced. Another policy keeps its algorithms, and what was used: the limits with the
  * span of a number take it, and a span without a limit gets one.
  */
-function withNumbers(policy: Policy, numbers: TierOptions): Policy {
+function withNumbers(policy: Policy, numbers: TierOptions, tierLimits: TierLimits | null): Policy {
+  if (tierLimits === null) return policy
   if (policy.numbers !== undefined && policy.tier !== null) {
-    return parseTier(policy.tier, overlayTier(policy.numbers, numbers))
+    const replaced = overlayTier(policy.numbers, numbers)
+    return parseTier(policy.tier, replaced, tierLimits(replaced))
   }
   const { burst: _burst, priority: _priority, ...spans } = numbers
   const missing = { ...spans }

@@ -7,7 +7,7 @@ import type { ActiveOverrides } from './active-override.js'
 import type { Config } from './config.js'
 import { ConfiguredPolicy } from './configured-policy.js'
 import type { Control } from './control.js'
-import type { Policy } from './policies.js'
+import type { Policy, TierLimits } from './policies.js'
 
 /** What is written about policies, in code or in a file. */
 export interface WrittenPolicies {
@@ -18,6 +18,8 @@ export interface WrittenPolicies {
   /** As written, before any multiplier. */
   readonly policies: ReadonlyMap<string, Policy>
   readonly tiers: ReadonlyMap<string, Policy>
+  /** What makes limits of other numbers for a tier; null if there are none. */
+  readonly tierLimits: TierLimits | null
 }
 
 /** The settings that change at run time. */

@@ -33,7 +33,26 @@ export function askedLevel(
   const declared = scope === GLOBAL ? AS_ASKED : { ...AS_ASKED, scope }
   const named = policyNamed(active, charge, null)
   if (times !== undefined) return makeLevel(active, declared, named.times(times), [])
-  return makeLevel(active, declared, named, holds ? [found] : [])
+  return makeLevel(active, declared, named, inPolicy(active, named, [subject], holds ? [found] : [], nowUs))
+}
+
+/** Adds the overrides of the policy: everybody's comes first, the caller's own last. */
+export function inPolicy(
+  { overrides }: ActivePolicies,
+  { unscaled }: ConfiguredPolicy,
+  subjects: readonly string[],
+  others: readonly ActiveOverride[],
+  nowUs: number,
+): readonly ActiveOverride[] {
+  if (overrides.size === 0 || unscaled.tier !== null) return others
+  const policy = unscaled.name
+  const own = subjects.map(subject => overrides.find(targetKey({ subject, policy }), nowUs))
+  const found = [
+    overrides.find(targetKey({ policy }), nowUs),
+    ...others,
+    own.find(one => one !== null) ?? null,
+  ]
+  return found.filter(one => one !== null)
 }
 
 /** The level of a policy with these overrides applied. */
@@ -43,10 +62,7 @@ export function makeLevel(
   base: ConfiguredPolicy,
   overrides: readonly ActiveOverride[],
 ): Level {
-  const configured = overrides.reduce(
-    (policy, override) => override.replace(policy, active.configuredTiers),
-    base,
-  )
+  const configured = overrides.reduce((policy, override) => override.replace(policy, active), base)
   return new Level(active.config, declared, configured, overrides.at(-1) ?? null)
 }
 

@@ -6,6 +6,7 @@ import type { CheckList } from '../check/plans.js'
 import type { ActivePolicies } from './active-policies.js'
 import type { AppliedLevel } from './applied-level.js'
 import type { PolicyLimit } from './policies.js'
+import { isShared } from './wider-limit.js'
 
 /** The levels of one reading of a request, the most specific first, and those that decide. */
 export interface Decider {
@@ -39,21 +40,29 @@ export function checksOfRequest(
 function liveChecks(applied: AppliedLevel, cost: number): Check[] {
   const own = checksOf(applied, applied.level.configured.policy.limits, cost)
   if (applied.also.length === 0) return own
-  const { level, also } = applied
+  const { level, also, units } = applied
   const others = also.flatMap(({ subject, configured }) =>
-    checksOf({ subject, level }, configured.policy.limits, cost),
+    checksOf({ subject, level, units }, configured.policy.limits, cost),
   )
   return withoutRepeats([...own, ...others])
 }
 
 /** The only place where a level becomes checks. */
 function checksOf(
-  { subject, level }: Pick<AppliedLevel, 'subject' | 'level'>,
+  { subject, level, units }: Pick<AppliedLevel, 'subject' | 'level' | 'units'>,
   limits: readonly PolicyLimit[],
   cost: number,
 ): Check[] {
-  const { scope } = level
-  return limits.map(({ name, limit }) => ({ subject, scope, name, limit, cost: unitsTaken(limit, cost) }))
+  const { scope, per } = level
+  // Where all share a budget there is nobody to ban.
+  const own = per === 'everyone' ? limits.filter(isShared) : limits
+  return own.map(({ name, limit }) => ({
+    subject,
+    scope,
+    name,
+    limit,
+    cost: unitsTaken(limit, units ?? cost),
+  }))
 }
 
 /** Returns a check for every state a level keeps about its subject, whether it binds or not. */
@@ -147,13 +156,15 @@ function withoutLive(shadow: readonly Check[], alternatives: readonly (readonly 
   return withoutRepeats(shadow).filter(check => !live.has(stateOf(check)))
 }
 
-/** Charges a budget that several levels lead to only once, by the strictest of them. */
+/** Charges a budget that several levels lead to only once, by the strictest of them and as much as the dearest takes. */
 function withoutRepeats(checks: readonly Check[]): Check[] {
   const byState = new Map<string, Check>()
   for (const check of checks) {
     const state = stateOf(check)
     const known = byState.get(state)
-    if (known === undefined || check.limit.limit < known.limit.limit) byState.set(state, check)
+    const stricter = known === undefined || check.limit.limit < known.limit.limit ? check : known
+    const cost = Math.max(check.cost, known?.cost ?? 0)
+    byState.set(state, stricter.cost === cost ? stricter : { ...stricter, cost })
   }
   return [...byState.values()]
 }

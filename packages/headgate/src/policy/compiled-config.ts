@@ -8,13 +8,15 @@ import type { Config, MatchConfig, PolicyOrTier, RuleConfig } from './config.js'
 import { PathIndex } from './path-index.js'
 import { compilePattern } from './path-pattern.js'
 import { foldCase } from './path-readings.js'
-import { type Policy, parsePolicy, parseTier } from './policies.js'
+import { type Policy, parsePolicy, parseTier, type TierLimits } from './policies.js'
+import { tierLimits } from './tiers.js'
 
 export interface CompiledConfig {
   readonly config: Config
   /** As in the file, before any multiplier. */
   readonly policies: ReadonlyMap<string, Policy>
   readonly tiers: ReadonlyMap<string, Policy>
+  readonly tierLimits: TierLimits | null
   /** Rules that look at the request itself. */
   readonly routeRules: PathIndex<RuleConfig>
   /** Rules that look only at the caller. */
@@ -70,13 +72,13 @@ export function* compileConfig(
     yield
   }
   const policies = new Map<string, Policy>()
-  for (const [name, { limits }] of Object.entries(config.policies)) {
-    policies.set(name, parsePolicy(name, limits))
+  for (const [name, { limits, ban }] of Object.entries(config.policies)) {
+    policies.set(name, parsePolicy(name, limits, ban))
     yield
   }
   const tiers = new Map<string, Policy>()
   for (const [name, options] of Object.entries(config.tiers)) {
-    tiers.set(name, parseTier(name, options))
+    tiers.set(name, parseTier(name, options, tierLimits(options)))
     yield
   }
   const subjects = new Map<string, PolicyOrTier>()
@@ -88,6 +90,7 @@ export function* compileConfig(
     config,
     policies,
     tiers,
+    tierLimits,
     routeRules,
     callerRules,
     rulesByName,

@@ -9,11 +9,12 @@ import { askedBy, type Caller, callerLevel, findCaller, routeLevel } from './fin
 import type { OverrideTarget } from './override.js'
 import type { Concerned } from './override-effect.js'
 import { compilePattern } from './path-pattern.js'
-import { defaultTiers } from './tiers.js'
+import { DEFAULT_TIERS } from './tier-numbers.js'
 
 /** Finds whose limits the override of a target replaces: by the rules of a policy file. */
 export function concernedBy(active: ActiveConfig, target: OverrideTarget, nowUs: number): Concerned {
   const { rulesByName, config } = active
+  if (target.policy !== undefined) return inOnePolicy(active, target.policy, target, nowUs)
   const subjects = ['subject' in target ? target.subject : ANONYMOUS]
   /** A subject whose tier the file does not say may be of any tier: requests tell. */
   const callers = tiersToTry(active, subjects[0] as string).map(tier =>
@@ -44,6 +45,13 @@ export function concernedBy(active: ActiveConfig, target: OverrideTarget, nowUs:
   return { levels: [...levels, ...asked], otherRules: new Map(otherRules) }
 }
 
+/** An override of a policy is about nothing else. */
+function inOnePolicy(active: ActiveConfig, policy: string, target: OverrideTarget, nowUs: number): Concerned {
+  const subject = 'subject' in target ? target.subject : ANONYMOUS
+  const level = askedLevel(active, { subject, charge: { policy }, scope: GLOBAL }, nowUs)
+  return { levels: [level], otherRules: new Map() }
+}
+
 /** Null stands for whatever holds for callers of whom no tier is known; the file may say of which tier the subject is. */
 function tiersToTry({ config, subjects }: ActiveConfig, subject: string): readonly (string | null)[] {
   const isKnown = subjects.get(subject) !== undefined
@@ -56,7 +64,7 @@ function usesTiers({ default: byDefault, rules, identify, tiers }: Config): bool
     byDefault.tier !== undefined ||
     rules.some(({ charge, match }) => charge?.tier !== undefined || match.tiers !== null) ||
     (identify ?? []).some(source => 'tier' in source || 'tierClaim' in source)
-  return isNamed || JSON.stringify(tiers) !== JSON.stringify(defaultTiers)
+  return isNamed || JSON.stringify(tiers) !== JSON.stringify(DEFAULT_TIERS)
 }
 
 function rejectForRule(subject: string, { name, per, match }: RuleConfig): void {

@@ -5,8 +5,11 @@ import type { ForwardedHeader, TrustedProxies } from '../subject/client-address.
 import type { SourceConfig } from '../subject/source-config.js'
 import type { Ipv6Networks } from '../subject/subject.js'
 import type { LeaseOptions } from './leases.js'
-import type { RefundRule } from './refund-rule.js'
-import type { Priority, TierOptions } from './tiers.js'
+import type { RefundRule, WrittenBound } from './refund-rule.js'
+import type { Statuses } from './statuses.js'
+import type { Priority, TierOptions } from './tier-numbers.js'
+import type { MeterConfig } from './token-meters.js'
+import type { Wait } from './wait.js'
 
 /**
  * A validated policy file: every name in it exists, every number is in range. `loadConfig` and `defineConfig` make
@@ -67,7 +70,8 @@ export interface Config<PolicyName extends string = string, TierName extends str
 export const RULES: unique symbol = Symbol.for('headgate.rules')
 
 /** How much of a subject's id is shown: its beginning, all of it, or nothing. */
-export type Mask = 'part' | 'whole' | 'hidden'
+export type Mask = (typeof MASKS)[number]
+export const MASKS = ['part', 'whole', 'hidden'] as const
 
 export interface Masks {
   /** By subject type, in lower case. */
@@ -137,6 +141,8 @@ export interface Enforcement {
 
 export interface PolicyConfig extends Enforcement {
   readonly limits: readonly Limit[]
+  /** Bans who is denied too often. */
+  readonly ban?: Limit
   /** Limits on trial: evaluated and reported in the same call as the live ones, never enforced. */
   readonly candidate?: readonly Limit[]
   readonly onStoreFailure?: FailureMode
@@ -156,8 +162,11 @@ export interface RuleConfig extends Enforcement {
   /** The limits to charge. Null: those of the caller's tier, so that a rule may set only a cost or a mode. */
   readonly charge: PolicyOrTier | null
   readonly cost?: number
-  /** Whose budget is charged: each caller's own (the default), or one shared by all callers. */
-  readonly per: 'caller' | 'everyone'
+  /**
+   * Whose budget is charged: each caller's own (the default), one shared by all callers, or the request's subjects of these types
+   * together, as one.
+   */
+  readonly per: 'caller' | 'everyone' | readonly string[]
   /** The scope of the budget; `global` is one budget for all routes. */
   readonly scope: string
   readonly onStoreFailure?: FailureMode
@@ -165,9 +174,15 @@ export interface RuleConfig extends Enforcement {
   /** How important its requests are at an upstream that has not room for all. Default: as the caller's tier. */
   readonly priority?: Priority
   /** The responses that give back what the request was charged, and how often. */
-  readonly refundIf?: RefundRule
+  readonly refundIf?: RefundRule<WrittenBound>
+  /** The responses that forget what its caller has used, strikes included. */
+  readonly resetIf?: readonly Statuses[]
+  /** Lets its requests wait for room instead of being denied. */
+  readonly wait?: Wait
   /** Further subjects of the request that are charged with it, all or none. */
   readonly also?: readonly AlsoConfig[]
+  /** The tokens of a model that a request reserves and its response settles, by meter. */
+  readonly tokens?: readonly MeterConfig[]
 }
 
 /** Charges the request's subject of this type, if it has one, to a policy. */

@@ -6,7 +6,7 @@ import type { Policy, PolicyLimit } from './policies.js'
 import { sharedLimits } from './wider-limit.js'
 
 /** How the file wants a policy enforced. */
-export type PolicySettings = Omit<PolicyConfig, 'limits'>
+export type PolicySettings = Omit<PolicyConfig, 'limits' | 'ban'>
 
 /** A policy scaled by the fleet's multiplier. Scaled on first use, because most of a large file is never used. */
 export class ConfiguredPolicy {
@@ -62,7 +62,7 @@ export class ConfiguredPolicy {
  * and a banned caller must not be let in because the others are given room.
  */
 function scaled(policy: Policy, factor: number, { lease }: PolicySettings): Policy {
-  if (factor === 0) return { ...policy, limits: policy.limits.filter(({ limit }) => limit.limit === 0) }
+  if (factor === 0) return { ...policy, limits: policy.limits.filter(({ limit }) => isMeantToBan(limit)) }
   if (factor === 1 && lease === undefined) return policy
   // Leases are sized by the scaled numbers.
   const limits = leaseChangedLimits(
@@ -73,4 +73,8 @@ function scaled(policy: Policy, factor: number, { lease }: PolicySettings): Poli
     ...policy,
     limits: policy.limits.map(({ name }, index) => ({ name, limit: limits[index] as Limit })),
   }
+}
+
+function isMeantToBan({ limit, algorithm }: Limit): boolean {
+  return limit === 0 || algorithm.kind === 'ban'
 }

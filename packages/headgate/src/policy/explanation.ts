@@ -3,8 +3,10 @@ import { printable } from '../errors/shown-text.js'
 import type { AppliedLevel } from './applied-level.js'
 import type { RequestReading } from './found-routes.js'
 import type { Ipv6Budgets } from './ipv6-budgets.js'
+import { writtenBound } from './refund-rate.js'
 import type { Resolution } from './resolution.js'
 import { statusesWords } from './statuses.js'
+import { waitWords } from './wait.js'
 
 export interface Explanation {
   /** Why no limit is asked; null if some are. */
@@ -33,6 +35,10 @@ export interface ExplainedLevel {
   readonly refundIf: readonly string[]
   /** How much they give back at most: rates, or `limit`, as much as the limits admit. */
   readonly refundAtMost: readonly string[]
+  /** The tokens of a model that it limits: what is reserved, and of which limits. */
+  readonly tokens: readonly string[]
+  /** How long a request may wait for room, in words; null if it is denied at once. */
+  readonly wait: string | null
   /** The budgets shared with the networks around an IPv6 caller. */
   readonly wider: readonly string[]
   /** The readings that lead to it, as method and path, if only some do; null if all do. */
@@ -64,11 +70,9 @@ export function explain(resolution: Resolution, budgets: Ipv6Budgets): Explanati
   return { bypass, tier, cost, levels, text: [...head, ...levels.map(levelWords)].join('\n') }
 }
 
-function explainLevel(
-  { level, part, subject, also }: AppliedLevel,
-  budgets: Ipv6Budgets,
-): Omit<ExplainedLevel, 'readAs'> {
-  const { rule, scope, mode, enforcePercent, configured, override, refundIf } = level
+function explainLevel(applied: AppliedLevel, budgets: Ipv6Budgets): Omit<ExplainedLevel, 'readAs'> {
+  const { level, part, subject, also } = applied
+  const { rule, scope, mode, enforcePercent, configured, override, refundIf, wait } = level
   const { name, limits } = configured.policy
   return {
     level: level.level,
@@ -87,7 +91,9 @@ function explainLevel(
       ),
     ),
     refundIf: (refundIf?.statuses ?? []).map(statusesWords),
-    refundAtMost: refundIf?.atMost ?? [],
+    refundAtMost: (refundIf?.atMost ?? []).map(writtenBound),
+    tokens: applied.meters.map(meterWords),
+    wait: wait === null ? null : waitWords(wait),
     wider: budgets
       .around(subject, limits)
       .flatMap(wider =>
@@ -95,6 +101,14 @@ function explainLevel(
       ),
     override: override === null ? null : pick(override.override),
   }
+}
+
+function meterWords({ meter: { meter, reserve, from }, level }: AppliedLevel['meters'][number]): string {
+  const { name, limits } = level.level.configured.policy
+  const told = from.length === 0 ? '' : `${from.join(' or ')} of the body, or else `
+  const words = limits.map(({ limit }) => limit.algorithm.describe(limit)).join('; ')
+  const watched = level.isShadow ? ', in shadow' : ''
+  return `${meter} tokens, policy ${name}${watched}: reserves ${told}${reserve} of ${words || 'no limit'}`
 }
 
 function readAs({ readings }: AppliedLevel, inAll: number): readonly string[] | null {
@@ -118,6 +132,7 @@ function levelWords(level: ExplainedLevel): string {
     ...(level.limits.length === 0 ? ['  unlimited'] : level.limits.map(limit => `  ${limit}`)),
     ...level.wider.map(limit => `  ${limit}`),
     ...level.also.map(other => `  and to ${other}`),
+    ...level.tokens.map(meter => `  ${meter}`),
   ]
   if (level.refundIf.length > 0) {
     const bounds = level.refundAtMost.map(bound =>
@@ -127,6 +142,7 @@ function levelWords(level: ExplainedLevel): string {
       `  given back by a response with ${level.refundIf.join(', ')}, at most ${bounds.join(' and ')}`,
     )
   }
+  if (level.wait !== null) lines.push(`  ${level.wait}`)
   if (level.readAs !== null && level.readAs.length > 0)
     lines.push(`  where it is read as ${shortList(level.readAs)}`)
   if (level.override !== null) {

@@ -5,12 +5,14 @@
 import { typeOf } from '../subject/subject.js'
 import type { ActiveConfig } from './active-config.js'
 import type { ActiveOverride } from './active-override.js'
-import { findOverride, GLOBAL, makeLevel, ofCaller, policyNamed } from './asked-level.js'
+import { findOverride, GLOBAL, inPolicy, makeLevel, ofCaller, policyNamed } from './asked-level.js'
 import type { RuleQuery } from './candidates.js'
 import { isRouteRule } from './compiled-config.js'
 import type { PolicyOrTier, RuleConfig } from './config.js'
+import type { ConfiguredPolicy } from './configured-policy.js'
 import { chargedOf, type DeclaredLevel, type Level } from './level.js'
 import { targetKey } from './override.js'
+import { boundOf } from './refund-rate.js'
 import type { CanonicalFacts, Minted } from './request-facts.js'
 
 /** A caller, as the file and the overrides know it. */
@@ -85,18 +87,21 @@ export function callerLevel(
   }
   const charge = policy === null ? active.config.default : { policy }
   const tierOfCaller = policy === null ? tier : null
-  const make = (overrides: readonly ActiveOverride[]) =>
-    makeLevel(active, because, policyNamed(active, charge, tierOfCaller), overrides)
-  if (override !== null) return make([override])
+  const base = policyNamed(active, charge, tierOfCaller)
+  const overrides = inPolicy(active, base, caller.subjects, override === null ? [] : [override], nowUs)
+  const make = () => makeLevel(active, because, base, overrides)
+  if (overrides.length > 0) return make()
   // Only a level that holds for all callers can be reused for the next one.
-  return policy === null ? cached(active, because, tier, () => make([])) : make([])
+  return policy === null ? cached(active, because, tier, make) : make()
 }
 
 /** Returns the level shared by all callers, or null if the file has none. */
-export function globalLevel(active: ActiveConfig): Level | null {
+export function globalLevel(active: ActiveConfig, nowUs: number): Level | null {
   const { global } = active.config
   if (global === null) return null
-  return cached(active, global, null, () => {
+  const base = policyNamed(active, { policy: global.policy }, null)
+  const overrides = inPolicy(active, base, [], [], nowUs)
+  const make = () => {
     const declared: DeclaredLevel = {
       ...global,
       level: 'global',
@@ -105,8 +110,9 @@ export function globalLevel(active: ActiveConfig): Level | null {
       per: 'everyone',
       subjectTypes: null,
     }
-    return makeLevel(active, declared, policyNamed(active, { policy: global.policy }, null), [])
-  })
+    return makeLevel(active, declared, base, overrides)
+  }
+  return overrides.length > 0 ? make() : cached(active, global, null, make)
 }
 
 /** The override of the rule is applied first, then the caller's, then the caller's for this rule, which gets reported. */
@@ -117,26 +123,34 @@ function ruleLevel(
   ofCaller: readonly ActiveOverride[],
   nowUs: number,
 ): Level {
+  const base = policyNamed(active, rule.charge ?? active.config.default, rule.charge === null ? tier : null)
   const overrides =
-    active.overrides.size === 0 ? ofCaller : withRules(active, rule, subjects, ofCaller, nowUs)
-  const make = () => {
-    const base = policyNamed(active, rule.charge ?? active.config.default, rule.charge === null ? tier : null)
-    return makeLevel(active, speakerOf(active, rule), base, overrides)
-  }
-  return overrides.length === 0 ? cached(active, rule, rule.charge === null ? tier : null, make) : make()
+    active.overrides.size === 0 ? ofCaller : withRules(active, rule, base, subjects, ofCaller, nowUs)
+  const make = () => makeLevel(active, speakerOf(active, rule, nowUs), base, overrides)
+  // Other policies that the rule names may have overrides.
+  const isAlone = rule.also === undefined && rule.tokens === undefined
+  const isCommon = overrides.length === 0 && (active.overrides.size === 0 || isAlone)
+  return isCommon ? cached(active, rule, rule.charge === null ? tier : null, make) : make()
 }
 
-function speakerOf(active: ActiveConfig, rule: RuleConfig): DeclaredLevel {
-  const { name, match, charge: _charge, also = [], ...settings } = rule
-  return {
+function speakerOf(active: ActiveConfig, rule: RuleConfig, nowUs: number): DeclaredLevel {
+  const { name, match, charge: _charge, also = [], tokens = [], refundIf, ...settings } = rule
+  const declared: DeclaredLevel = {
     ...settings,
-    also: also.map(({ subject, policy }) => ({
-      type: subject,
-      configured: policyNamed(active, { policy }, null),
-    })),
+    ...(refundIf && { refundIf: { ...refundIf, atMost: refundIf.atMost.map(boundOf) } }),
     level: isRouteRule(rule) ? 'route' : 'caller',
     rule: name,
     subjectTypes: match.subjects,
+  }
+  /** The level of another policy that the rule names, with the override of that policy. */
+  const levelOf = (policy: string): Level => {
+    const base = policyNamed(active, { policy }, null)
+    return makeLevel(active, declared, base, inPolicy(active, base, [], [], nowUs))
+  }
+  return {
+    ...declared,
+    also: also.map(({ subject, policy }) => ({ type: subject, configured: levelOf(policy).configured })),
+    meters: tokens.map(meter => ({ meter, level: levelOf(meter.policy) })),
   }
 }
 
@@ -164,13 +178,16 @@ function findEntry({ subjects }: ActiveConfig, names: readonly string[]): Policy
 }
 
 function withRules(
-  { overrides }: ActiveConfig,
+  active: ActiveConfig,
   { name: rule, match, per }: RuleConfig,
+  base: ConfiguredPolicy,
   subjects: readonly string[],
   ofCaller: readonly ActiveOverride[],
   nowUs: number,
 ): readonly ActiveOverride[] {
   const subject = per === 'everyone' ? undefined : chargedOf(match.subjects, subjects)
+  const { overrides } = active
   const own = subject === undefined ? null : overrides.find(targetKey({ subject, rule }), nowUs)
-  return [overrides.find(targetKey({ rule }), nowUs), ...ofCaller, own].filter(found => found !== null)
+  const found = [overrides.find(targetKey({ rule }), nowUs), ...ofCaller, own].filter(one => one !== null)
+  return inPolicy(active, base, subject === undefined ? [] : [subject], found, nowUs)
 }

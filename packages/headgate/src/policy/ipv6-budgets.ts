@@ -10,7 +10,7 @@ import { unexpected } from '../errors/headgate-error.js'
 import type { Ipv6Networks } from '../subject/subject.js'
 import { CALLER_BITS, isIPv6Caller, networkAround, WIDEST_BITS } from '../subject/subject.js'
 import type { PolicyLimit } from './policies.js'
-import { widerLimit } from './wider-limit.js'
+import { isShared, widerLimit } from './wider-limit.js'
 
 export const DEFAULT_IPV6_NETWORKS: Ipv6Networks = Object.freeze({ '/56': 4, '/48': 16 })
 
@@ -55,7 +55,7 @@ export class Ipv6Budgets {
     if (!this.#isWidened(subject)) return []
     return this.#networks.map(({ bits, times }) => ({
       network: networkAround(subject, bits),
-      limits: limits.map(({ limit }) => widerLimit(limit, times)),
+      limits: limits.filter(isShared).map(({ limit }) => widerLimit(limit, times)),
     }))
   }
 
@@ -72,7 +72,7 @@ export class Ipv6Budgets {
 
   #around(check: Check): Check[] {
     const { subject, scope, name, limit, cost } = check
-    if (!this.#isWidened(subject)) return []
+    if (!this.#isWidened(subject) || !isShared(check)) return []
     return this.#networks.map(({ bits, times }) => ({
       subject: networkAround(subject, bits),
       scope,

@@ -4,6 +4,9 @@ import type { ActiveOverride } from './active-override.js'
 import type { Config, Enforcement, HeaderStyle, Mode, RuleConfig } from './config.js'
 import type { ConfiguredPolicy } from './configured-policy.js'
 import type { RefundRule } from './refund-rule.js'
+import type { Statuses } from './statuses.js'
+import type { MeterConfig } from './token-meters.js'
+import type { Wait } from './wait.js'
 
 /** The levels a limit can apply on, from the most specific to the least. */
 export type LevelName = 'route' | 'caller' | 'global'
@@ -11,14 +14,24 @@ export type LevelName = 'route' | 'caller' | 'global'
 /** The rule or tier behind a level, and whose budget it charges. */
 export interface DeclaredLevel
   extends Enforcement,
-    Pick<RuleConfig, 'scope' | 'per' | 'cost' | 'onStoreFailure' | 'headers' | 'refundIf'> {
+    Pick<RuleConfig, 'scope' | 'per' | 'cost' | 'onStoreFailure' | 'headers' | 'wait'> {
   readonly level: LevelName
   /** The name of the rule, or of the part of the file. */
   readonly rule: string
   /** The subject types it is about; the request's first subject of one of them is charged. */
   readonly subjectTypes: readonly string[] | null
+  readonly refundIf?: RefundRule
+  readonly resetIf?: readonly Statuses[]
   /** Other subjects of the request that are charged together with this one. */
   readonly also?: readonly Also[]
+  /** The tokens of a model that it limits, each kind on a level of its own. */
+  readonly meters?: readonly LevelMeter[]
+}
+
+/** A kind of tokens, and the level on which it is limited. */
+export interface LevelMeter {
+  readonly meter: MeterConfig
+  readonly level: Level
 }
 
 /** A subject type and the policy it is charged to. */
@@ -28,6 +41,7 @@ export interface Also {
 }
 
 const NOBODY_ELSE: readonly Also[] = []
+const NO_METERS: readonly LevelMeter[] = []
 
 /** Returns which of a request's subjects a level of these types charges. */
 export function chargedOf(types: readonly string[] | null, subjects: readonly string[]): string {
@@ -43,7 +57,7 @@ export class Level {
   readonly level: LevelName
   readonly rule: string
   readonly scope: string
-  readonly per: 'caller' | 'everyone'
+  readonly per: RuleConfig['per']
   readonly subjectTypes: readonly string[] | null
   readonly mode: Mode
   readonly enforcePercent: number
@@ -51,7 +65,10 @@ export class Level {
   readonly onStoreFailure: FailureMode | null
   readonly headers: HeaderStyle | null
   readonly refundIf: RefundRule | null
+  readonly resetIf: readonly Statuses[] | null
+  readonly wait: Wait | null
   readonly also: readonly Also[]
+  readonly meters: readonly LevelMeter[]
 
   constructor(
     config: Pick<Config, 'mode' | 'enforcePercent' | 'onStoreFailure' | 'headers'>,
@@ -73,7 +90,10 @@ export class Level {
     this.onStoreFailure = declared.onStoreFailure ?? ofPolicy.onStoreFailure ?? config.onStoreFailure ?? null
     this.headers = declared.headers ?? config.headers ?? null
     this.refundIf = declared.refundIf ?? null
+    this.resetIf = declared.resetIf ?? null
+    this.wait = declared.wait ?? null
     this.also = declared.also ?? NOBODY_ELSE
+    this.meters = declared.meters ?? NO_METERS
   }
 }
 

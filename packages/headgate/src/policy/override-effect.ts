@@ -38,12 +38,14 @@ export function effectOf(
   stored: StoredOverride,
   find: FindConcerned,
 ): OverrideEffect {
+  if (stored.ban !== undefined) return { changes: [], unchanged: [] }
   const key = targetKey(stored)
   const given = (override: ActiveOverride | null): ActivePolicies => ({
     ...active,
     overrides: {
       size: 1,
       find: (target, nowUs) => (target === key ? override : active.overrides.find(target, nowUs)),
+      leftUs: (target, nowUs) => active.overrides.leftUs(target, nowUs),
     },
   })
   const without = find(given(null), stored)

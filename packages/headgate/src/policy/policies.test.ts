@@ -4,12 +4,17 @@ import { slidingWindowLog } from '../algorithms/sliding-window-log.js'
 import { tokenBucket } from '../algorithms/token-bucket.js'
 import { HeadgateError } from '../errors/headgate-error.js'
 import { type PolicyOptions, writtenPolicies } from './policies.js'
-import { defaultTiers, type TierOptions } from './tiers.js'
+import type { TierOptions } from './tier-numbers.js'
+import { defaultTiers, tier } from './tiers.js'
 
 const log = slidingWindowLog({ limit: 10, window: '1m' })
 
 const parsePolicies = (policies: Record<string, PolicyOptions>) => writtenPolicies(policies, {}).policies
-const parseTiers = (tiers: Record<string, TierOptions>) => writtenPolicies({}, tiers).tiers
+const parseTiers = (tiers: Record<string, TierOptions>) =>
+  writtenPolicies(
+    {},
+    Object.fromEntries(Object.entries(tiers).map(([name, options]) => [name, tier(options)])),
+  ).tiers
 
 function errorOf(act: () => unknown): HeadgateError {
   try {
@@ -22,7 +27,7 @@ function errorOf(act: () => unknown): HeadgateError {
 }
 const policyError = (policies: unknown) =>
   errorOf(() => parsePolicies(policies as Record<string, PolicyOptions>))
-const tierError = (tier: unknown) => errorOf(() => parseTiers({ free: tier as TierOptions }))
+const tierError = (options: unknown) => errorOf(() => tier(options as TierOptions))
 
 describe('policies', () => {
   it('a policy names each limit after itself and what the limit is', () => {
@@ -181,7 +186,7 @@ describe('a tier', () => {
       const error = tierError(tier)
       expect(error.code).toBe('ERR_HEADGATE_INVALID_POLICY')
       expect(error.message).toMatch(
-        /^tier options: expected an object of minute, hour, day, burst, priority; got ./,
+        /^tier options: expected an object of minute, hour, day, month, burst, priority; got ./,
       )
     },
   )
@@ -225,9 +230,12 @@ describe('a tier', () => {
 
   it('a tier rejects fields it does not know, and names it cannot keep', () => {
     expect(tierError({ minutes: 10 }).message).toMatch(
-      /^tier minutes: expected one of minute, hour, day, burst/,
+      /^tier minutes: expected one of minute, hour, day, month, burst/,
     )
     expect(tierError(JSON.parse('{"__proto__": 1}')).message).toMatch(/^tier __proto__: expected one of /)
+    expect(errorOf(() => writtenPolicies({}, { free: { minute: 1 } as never })).message).toBe(
+      'tiers.free: expected a tier made by tier(); got a value of type object',
+    )
     expect(errorOf(() => parseTiers({ 'a b': {} })).message).toMatch(/^tiers: expected names of up to 32/)
   })
 })

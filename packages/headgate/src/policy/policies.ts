@@ -1,10 +1,12 @@
 import { isLimit, type Limit } from '../algorithms/algorithm.js'
+import type { BanLimit } from '../algorithms/ban.js'
 import type { FailureMode } from '../check/check.js'
 import { HeadgateError, unexpected } from '../errors/headgate-error.js'
 import type { WrittenPolicies } from './active-policies.js'
 import { type Mode, type PolicyConfig, parseFailureMode } from './config.js'
 import { type LeaseOptions, leaseLimits } from './leases.js'
-import { type TierOptions, tierLimits } from './tiers.js'
+import type { TierOptions } from './tier-numbers.js'
+import type { Tier } from './tiers.js'
 
 /** A named list of limits, charged together, all or none. A single limit stands for a list of one. */
 export type PolicyOptions = Limit | readonly Limit[] | LongPolicyOptions
@@ -16,6 +18,8 @@ export interface LongPolicyOptions {
   readonly lease?: LeaseOptions
   /** Limits on trial: evaluated and reported in the same call as the live ones, never enforced. */
   readonly candidate?: Limit | readonly Limit[]
+  /** Bans who is denied too often, for longer each time: what `ban()` returns. */
+  readonly ban?: BanLimit
   /** `shadow` evaluates and counts, and never denies. Default `enforce`. */
   readonly mode?: Mode
   /** The percentage of subjects that are limited; the others are in shadow. */
@@ -44,20 +48,32 @@ const NAME = /^[A-Za-z0-9_-]{1,32}$/
 /** The name all tiers share, so that a caller who changes tier keeps its usage. */
 export const TIER_POLICY = 'tier'
 
+/** Where a tier carries what makes its limits, as a limit carries its algorithm: who has no tiers bundles none of it. */
+export const TIER_LIMITS: unique symbol = Symbol.for('headgate.tier')
+
+/** Makes the limits of a tier, which are charged together. Throws for numbers that are none. */
+export type TierLimits = (tier: TierOptions) => readonly Limit[]
+
 /** Validates the policies and tiers of a program. Rejects duplicate limits and names that cannot be part of a key. */
 export function writtenPolicies(
   policies: Readonly<Record<string, PolicyOptions>>,
-  tiers: Readonly<Record<string, TierOptions>>,
+  tiers: Readonly<Record<string, Tier>>,
 ): WrittenPolicies {
   const parsed = new Map<string, Policy>()
   const settings = new Map<string, PolicyConfig>()
   for (const [name, options] of Object.entries(policies)) {
     const read = readSettings(`policies.${name}`, options)
-    parsed.set(name, parsePolicy(name, read.limits))
+    parsed.set(name, parsePolicy(name, read.limits, read.ban))
     settings.set(name, read)
   }
   const parsedTiers = new Map<string, Policy>()
-  for (const [tier, options] of Object.entries(tiers)) parsedTiers.set(tier, parseTier(tier, options))
+  let tierLimits: TierLimits | null = null
+  for (const [name, tier] of Object.entries(tiers)) {
+    tierLimits = tier?.[TIER_LIMITS] ?? null
+    if (tierLimits === null)
+      throw unexpected('ERR_HEADGATE_INVALID_POLICY', `tiers.${name}`, 'a tier made by tier()', tier)
+    parsedTiers.set(name, parseTier(name, tier, tierLimits(tier)))
+  }
   if (parsed.size + parsedTiers.size === 0)
     throw new HeadgateError('ERR_HEADGATE_INVALID_OPTION', {
       field: 'policies',
@@ -70,20 +86,22 @@ export function writtenPolicies(
     mode: 'enforce',
     enforcePercent: 100,
   } as const
-  return { config, policies: parsed, tiers: parsedTiers }
+  return { config, policies: parsed, tiers: parsedTiers, tierLimits }
 }
 
-/** Validates one policy. */
-export function parsePolicy(name: string, limits: readonly Limit[]): Policy {
+/** Validates one policy. Its ban is one more limit, which the others charge. */
+export function parsePolicy(name: string, limits: readonly Limit[], ban?: Limit): Policy {
   rejectName('policies', name)
   if (name === TIER_POLICY)
     throw unexpected('ERR_HEADGATE_INVALID_POLICY', 'policies', `a name other than '${TIER_POLICY}'`, name)
   if (limits.length === 0)
     throw unexpected('ERR_HEADGATE_INVALID_POLICY', `policies.${name}`, 'at least one limit', limits)
-  return { name, tier: null, limits: nameLimits(`policies.${name}`, name, limits) }
+  const named = nameLimits(`policies.${name}`, name, limits)
+  if (ban !== undefined) named.push({ name: `${name}.${ban.id}`, limit: ban })
+  return { name, tier: null, limits: named }
 }
 
-const SETTINGS = ['limits', 'lease', 'candidate', 'mode', 'enforce', 'onStoreFailure']
+const SETTINGS = ['limits', 'ban', 'lease', 'candidate', 'mode', 'enforce', 'onStoreFailure']
 
 function readSettings(field: string, options: PolicyOptions): PolicyConfig {
   if (Array.isArray(options)) return { limits: options }
@@ -95,21 +113,31 @@ function readSettings(field: string, options: PolicyOptions): PolicyConfig {
     throw unexpected('ERR_HEADGATE_INVALID_POLICY', `${field}.${unknown}`, expected, unknown)
   }
   const limits = [options.limits].flat() as readonly Limit[]
-  const { lease, candidate, mode, enforce, onStoreFailure } = options
+  const { ban, lease, candidate, mode, enforce, onStoreFailure } = options
   nameLimits(field, 'lease', limits)
   leaseLimits(`${field}.lease`, limits, lease)
+  if (ban !== undefined) rejectBan(field, ban, lease)
   const trial = candidate === undefined ? undefined : ([candidate].flat() as readonly Limit[])
   if (trial !== undefined) nameLimits(`${field}.candidate`, 'candidate', trial)
   if (mode !== undefined && enforce !== undefined)
     throw unexpected('ERR_HEADGATE_INVALID_POLICY', `${field}.enforce`, 'none beside mode', enforce)
   return {
     limits,
+    ...(ban !== undefined && { ban }),
     ...(lease !== undefined && { lease }),
     ...(trial !== undefined && { candidate: trial }),
     ...(mode !== undefined && { mode: parseMode(`${field}.mode`, mode) }),
     ...(enforce !== undefined && { enforcePercent: parsePercent(`${field}.enforce`, enforce) }),
     ...(onStoreFailure !== undefined && { onStoreFailure: parseFailureMode(onStoreFailure) }),
   }
+}
+
+/** Every request is held to a ban: none of them may be decided from units that were taken in advance. */
+function rejectBan(field: string, ban: unknown, lease: LeaseOptions | undefined): void {
+  if (!isLimit(ban) || ban.algorithm.kind !== 'ban')
+    throw unexpected('ERR_HEADGATE_INVALID_POLICY', `${field}.ban`, 'what ban() returns', ban)
+  if (lease !== undefined && lease !== 'off')
+    throw unexpected('ERR_HEADGATE_INVALID_POLICY', `${field}.lease`, 'none beside a ban', lease)
 }
 
 function parseMode(field: string, mode: unknown): Mode {
@@ -124,17 +152,16 @@ function parsePercent(field: string, text: unknown): number {
   throw unexpected('ERR_HEADGATE_INVALID_POLICY', field, "a percentage from '0%' to '100%'", text)
 }
 
-/** Validates one tier. */
-export function parseTier(tier: string, options: TierOptions): Policy {
+/** Validates one tier, whose numbers come to these limits. */
+export function parseTier(tier: string, numbers: TierOptions, limits: readonly Limit[]): Policy {
   rejectName('tiers', tier)
-  const limits = nameLimits(`tiers.${tier}`, TIER_POLICY, tierLimits(options))
-  return { name: TIER_POLICY, tier, limits, numbers: options }
+  return { name: TIER_POLICY, tier, limits: nameLimits(`tiers.${tier}`, TIER_POLICY, limits), numbers }
 }
 
 function nameLimits(field: string, policy: string, limits: readonly Limit[]): PolicyLimit[] {
   const seen = new Set<string>()
   return limits.map((limit, index) => {
-    if (!isLimit(limit)) {
+    if (!isLimit(limit) || limit.algorithm.kind === 'ban') {
       throw unexpected(
         'ERR_HEADGATE_INVALID_POLICY',
         `${field}[${index}]`,

@@ -1,12 +1,18 @@
 /** What resolving a request comes to: which limits it is asked against, whose they are, and which of them bind. */
+import { PendingCheck } from '../check/pending-check.js'
 import type { PlanLabels } from '../check/plan.js'
-import type { CheckList } from '../check/plans.js'
+import type { CheckList, Plans } from '../check/plans.js'
 import type { ActivePolicies } from './active-policies.js'
 import { AppliedLevel } from './applied-level.js'
 import { askedLevel } from './asked-level.js'
 import { checksOfRequest, type Decider, levelsOf } from './checks-of.js'
 import type { HeaderStyle, PolicyOrTier } from './config.js'
+import type { Level } from './level.js'
+import { targetKey } from './override.js'
 import { commonRefunds, type RefundRule } from './refund-rule.js'
+import { commonStatuses, type Statuses } from './statuses.js'
+import { type MeterConfig, metersOf } from './token-meters.js'
+import { commonWait, type Wait } from './wait.js'
 
 /** Why no limit is asked: limiting is switched off, the multiplier is 0, or the file skips the request. */
 export type Bypass = 'disabled' | 'paused' | 'skipped'
@@ -21,11 +27,19 @@ export interface Resolution {
   readonly cost: number
   /** The caller's tier, if it has one. */
   readonly tier: string | null
+  /** The ways to read it, each with the levels it leads to. */
+  readonly readings: readonly ResolvedReading[]
   /** The levels found, the most specific first, each with the part it plays. */
   readonly levels: readonly AppliedLevel[]
   readonly headers: HeaderStyle | null
   /** The responses that give back the charge; null if none does. */
   readonly refundIf: RefundRule | null
+  /** The responses that forget what the caller has used; null if none does. */
+  readonly resetIf: readonly Statuses[] | null
+  /** The tokens of a model that it reserves. */
+  readonly tokens: readonly MeterConfig[]
+  /** How long it may wait for room; null if not at all. */
+  readonly wait: Wait | null
 }
 
 const NO_QUESTION: CheckList = { alternatives: [[]], shadow: [] }
@@ -43,14 +57,18 @@ export function resolveAsk(
       readonly subject: string
       readonly charge: PolicyOrTier
       readonly times?: number | undefined
+      /** Default: the request's. */
+      readonly cost?: number | undefined
     }[]
   },
   nowUs: number,
 ): Resolution {
   const { cost, subject, scope, also } = asked
-  const applied = [{ subject, charge: asked.charge }, ...also].map(
-    one => new AppliedLevel(askedLevel(active, { ...one, scope }, nowUs), [one.subject]),
-  )
+  const applied = [{ subject, charge: asked.charge, cost: undefined }, ...also].map(one => {
+    const level = new AppliedLevel(askedLevel(active, { ...one, scope }, nowUs), [one.subject])
+    level.units = one.cost ?? null
+    return level
+  })
   // Treated like several readings of one request: each must be satisfied.
   const readings = applied.map(level => ({ ...assignParts(active, [level]), cost, skipped: false }))
   const tier = applied[0]?.level.configured.policy.tier ?? null
@@ -99,19 +117,28 @@ export function conclude(
     question: asked,
     // One reading in compare mode must not make the limits of another reading be decided locally.
     compare: deciding.length > 0 && deciding.every(({ level }) => level.mode === 'compare'),
+    readings,
     levels,
     headers: speaks?.headers ?? null,
-    refundIf: refundedBy(readings),
+    refundIf: commonOf(readings, level => level.refundIf, commonRefunds),
+    resetIf: commonOf(readings, level => level.resetIf, commonStatuses),
+    wait: commonOf(readings, level => level.wait, commonWait),
+    tokens: metersOf(levels),
   }
 }
 
-/** Returns what the most specific deciding rule gives back; with several readings, only what all of them do. */
-function refundedBy(readings: readonly Decider[]): RefundRule | null {
-  let common: RefundRule | null = null
+/** Returns what the most specific deciding rule grants; with several readings, only what all of them do. */
+function commonOf<Grant>(
+  readings: readonly Decider[],
+  grantOf: (level: Level) => Grant | null,
+  commonTo: (one: Grant, other: Grant) => Grant,
+): Grant | null {
+  let common: Grant | null = null
   for (const { levels, deciding } of readings) {
-    const rule = (deciding[0] ?? levels[0])?.level.refundIf ?? null
-    if (rule === null) return null
-    common = common === null ? rule : commonRefunds(common, rule)
+    const speaks = (deciding[0] ?? levels[0])?.level
+    const grant = speaks === undefined ? null : grantOf(speaks)
+    if (grant === null) return null
+    common = common === null ? grant : commonTo(common, grant)
   }
   return common
 }
@@ -127,8 +154,38 @@ function bypassOf(
   return isSkipped ? 'skipped' : null
 }
 
+/** The denial of a request one of whose subjects an operator has banned; null if none is. The store is not asked. */
+export function bannedCheck(
+  asked: {
+    readonly active: ActivePolicies
+    readonly plans: Plans
+    readonly subjects: readonly string[]
+    readonly cost: number
+    readonly isPeek: boolean
+  },
+  resolution: Resolution,
+  nowUs: number,
+): PendingCheck | null {
+  const { active, plans, subjects, cost, isPeek } = asked
+  const { overrides, control } = active
+  if (overrides.size === 0 || !control.enabled) return null
+  for (const subject of subjects) {
+    const waitUs = overrides.leftUs(targetKey({ subject, ban: true }), nowUs)
+    if (waitUs === 0) continue
+    const labels = { ...labelsOf(resolution), bypass: 'banned' as const }
+    const { plan } = plans.pending(NO_QUESTION, { labels, cost })
+    const check = new PendingCheck(plan, subject, cost, isPeek ? LOOKED_AT : null)
+    check.waitUs = waitUs
+    return check
+  }
+  return null
+}
+
+const LOOKED_AT = { scope: 'global', isPeek: true, others: [], units: null, onStoreFailure: null }
+
 /** Describes the rules that led to a decision. */
-export function labelsOf({ levels, tier, bypass, headers, refundIf, question }: Resolution): PlanLabels {
+export function labelsOf(resolution: Resolution): PlanLabels {
+  const { levels, tier, bypass, headers, refundIf, resetIf, tokens, wait, question } = resolution
   const spoke = levels.find(({ part }) => part === 'decides') ?? levels[0]
   const isOnlyShadow =
     bypass === null && question.shadow.length > 0 && levels.every(({ part }) => part !== 'decides')
@@ -139,5 +196,8 @@ export function labelsOf({ levels, tier, bypass, headers, refundIf, question }: 
     bypass: isOnlyShadow ? 'shadow' : bypass,
     headers,
     refundIf,
+    resetIf,
+    tokens,
+    wait,
   }
 }

@@ -33,7 +33,7 @@ export function resolve(active: ActiveConfig, facts: CanonicalFacts, nowUs: numb
   const minted = unknownOf(active, facts.minted ?? null, nowUs)
   const apply = (level: Level) => new AppliedLevel(level, facts.subjects, minted)
   const ofCaller = apply(callerLevel(active, asked, caller, nowUs))
-  const everybodys = globalLevel(active)
+  const everybodys = globalLevel(active, nowUs)
   const common = everybodys === null ? [ofCaller] : [ofCaller, apply(everybodys)]
   const readings = routes.map(found => {
     const { rule } = found

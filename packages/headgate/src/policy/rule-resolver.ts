@@ -4,14 +4,16 @@ import type { Check } from '../check/check.js'
 import { PendingCheck, type RareParts } from '../check/pending-check.js'
 import type { Plan } from '../check/plan.js'
 import type { Plans } from '../check/plans.js'
-import { ANONYMOUS, type SubjectNamer, typeOf } from '../subject/subject.js'
+import { ANONYMOUS, type SubjectInput, type SubjectNamer, typeOf } from '../subject/subject.js'
 import type { Clock } from '../time/clock.js'
 import type { ActiveConfig } from './active-config.js'
 import { canonicalFacts } from './canonical-facts.js'
 import type { Ipv6Budgets } from './ipv6-budgets.js'
 import type { RequestFacts } from './request-facts.js'
-import { labelsOf, type Resolution } from './resolution.js'
+import { bannedCheck, labelsOf, type Resolution } from './resolution.js'
 import { resolve } from './resolve.js'
+import { resolveTokens } from './resolve-tokens.js'
+import type { Estimates } from './token-meters.js'
 
 /** How many paths are cached. Finding the rules again takes several times as long as the decision. */
 const MAX_PATHS = 4_096
@@ -82,13 +84,19 @@ export class RuleResolver {
     const isShared =
       path.length <= MAX_PATH_LENGTH &&
       (more === null || more.others.every(other => other.subject !== subject)) &&
-      resolution.levels.every(({ level }) => level.enforcePercent === 100)
+      resolution.levels.every(({ level }) => level.enforcePercent === 100 && typeof level.per === 'string')
     if (isShared) {
       const payer = check.subject === subject || plan.limits.length === 0 ? null : check.subject
       const recipe = new Recipe(facts.method, facts.tier, `${typeOf(subject)}:`, plan, cost, payer, more)
       this.recipes.set(path, [...(known ?? []).slice(1 - MAX_RECIPES), recipe])
     }
     return check
+  }
+
+  /** What a request reserves of the tokens of a model. */
+  resolveTokens(facts: RequestFacts, estimates: Estimates): PendingCheck {
+    const { active } = this.options
+    return this.pendingOf(resolveTokens(active, this.resolution(facts), estimates), false)
   }
 
   /** Whether the file mentions the caller, or it has networks around it. */
@@ -98,7 +106,15 @@ export class RuleResolver {
   }
 
   private pending(facts: RequestFacts, isPeek: boolean): PendingCheck {
-    return this.pendingOf(this.resolution(facts), isPeek)
+    const { active, plans, nameSubject, clock } = this.options
+    const resolution = this.resolution(facts)
+    const { cost } = resolution
+    const subjects =
+      active.overrides.size === 0 ? [] : [facts.subject].flat().map(one => nameSubject(one as SubjectInput))
+    return (
+      bannedCheck({ active, plans, subjects, cost, isPeek }, resolution, clock.nowUs()) ??
+      this.pendingOf(resolution, isPeek)
+    )
   }
 
   private pendingOf(resolution: Resolution, isPeek: boolean): PendingCheck {

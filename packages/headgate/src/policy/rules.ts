@@ -78,7 +78,7 @@ function statesAbout(
   const caller = findCaller(active, { subjects, tier }, nowUs)
   const type = typeOf(subject)
   const { rules: written } = active.config
-  const global = globalLevel(active)
+  const global = globalLevel(active, nowUs)
   const levels = [
     callerLevel(active, askedBy({ subjects, scope: null }, caller.tier), caller, nowUs),
     ...written
@@ -90,7 +90,10 @@ function statesAbout(
     policy => new AppliedLevel(askedLevel(active, { subject, charge: { policy }, scope }, nowUs), subjects),
   )
   return [
-    ...levels.flatMap(level => statesIn(level, true)),
+    ...levels.flatMap(level => [
+      ...statesIn(level, true),
+      ...level.meters.flatMap(metered => statesIn(metered.level, true)),
+    ]),
     ...alsoCharged(active, subject, type),
     ...(type === 'ip' ? chargedForMinted(active, subject, nowUs) : []),
     ...named.flatMap(level => statesIn(level, false)),

@@ -27,5 +27,12 @@ export function widerLimit(limit: Limit, times: number): Limit {
  * not be taken from what it has for itself.
  */
 export function sharedLimits(limits: readonly PolicyLimit[], times: number): PolicyLimit[] {
-  return limits.map(({ name, limit }) => ({ name: `${name}/shared`, limit: widerLimit(limit, times) }))
+  return limits
+    .filter(isShared)
+    .map(({ name, limit }) => ({ name: `${name}/shared`, limit: widerLimit(limit, times) }))
+}
+
+/** Nobody is banned for what others do. */
+export function isShared({ limit }: { readonly limit: Limit }): boolean {
+  return limit.algorithm.kind !== 'ban'
 }

@@ -10,8 +10,8 @@ export interface Change {
 
 /** Records who changed what, for every process that shares the store: bounded, and kept when processes end. */
 export interface ChangeTrail {
-  /** Records a change, and resolves to all there are. */
-  add(change: Omit<Change, 'atMs'>): Promise<readonly Change[]>
+  /** Records a change, of now unless it says when, and resolves to all there are, the newest first. */
+  add(change: Omit<Change, 'atMs'> & Partial<Change>): Promise<readonly Change[]>
   /** The newest first. */
   read(): Promise<readonly Change[]>
 }

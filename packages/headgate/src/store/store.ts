@@ -1,4 +1,4 @@
-import type { Check, DecisionSource, FailureMode, Refund, Renewal } from '../check/check.js'
+import type { Check, Credit, Credited, DecisionSource, FailureMode, Refund, Renewal } from '../check/check.js'
 import type { PendingCheck } from '../check/pending-check.js'
 import type { Statistics } from '../observe/statistics/statistics.js'
 import type { Clock } from '../time/clock.js'
@@ -6,6 +6,9 @@ import type { ControlStore } from './control-store.js'
 
 /** A value now, or a promise of it if the store is not in this process. */
 export type MaybePromise<T> = T | Promise<T>
+
+/** Where a limiter has its store, for parts of the library that share more through it than limits. */
+export const STORE: unique symbol = Symbol.for('headgate.store')
 
 /** Where limits are kept and decided. A denial is a result; only a malfunction throws or rejects. */
 export interface Store {
@@ -26,10 +29,15 @@ export interface Store {
    * when it is fulfilled.
    */
   decide(check: PendingCheck): void | Promise<void>
-  /** Takes charges back as far as they still count; returns the units given back, in order. */
+  /**
+   * Takes charges back as far as they still count, or charges more (`Refund.units` below 0). Returns what `Algorithm.refund` does,
+   * in order: the units given back, or the level of a ban that strikes have begun.
+   */
   refund(refunds: readonly Refund[]): MaybePromise<readonly number[]>
   /** Renews permits; returns whether each is held. If left out, they expire. */
   renew?(renewals: readonly Renewal[]): MaybePromise<readonly boolean[]>
+  /** Adds units to a quota, once for each id, and tells what was used. If left out, there are no credits. */
+  credit?(credit: Credit): MaybePromise<Credited>
   /** Forgets what the checks' subjects have used. */
   reset(checks: readonly Check[]): MaybePromise<void>
   /** Called when the policies of a limiter on it have changed. */

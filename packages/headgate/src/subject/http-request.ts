@@ -21,6 +21,8 @@ export interface HttpRequest {
   readonly route: string | undefined
   /** Its id, if something in front of the limiter has given it one. */
   readonly id?: string
+  /** Aborted when the client leaves. Read only for a request that has to wait. */
+  readonly signal?: AbortSignal | undefined
   /** Returns a header by its lower-case name, several lines joined by commas; undefined if it is missing. */
   header(name: string): string | undefined
   /**

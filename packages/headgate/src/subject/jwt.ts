@@ -11,7 +11,7 @@ import type { SubjectInput } from './subject.js'
 
 export interface JwtOptions extends VerifiedClaims {
   /** The public keys that may have signed a token, as a JSON Web Key Set. Give either this or `secret`. */
-  readonly jwks?: JSONWebKeySet
+  readonly jwks?: { readonly keys: readonly object[] }
   /** A secret of at least 32 characters shared with the issuer. Give either this or `jwks`. */
   readonly secret?: string
 }
@@ -76,7 +76,8 @@ type Verify = (token: string) => Promise<JWTPayload>
 async function loadVerifier({ jwks, secret }: JwtOptions, checks: JWTVerifyOptions): Promise<Verify> {
   const { jwtVerify, createLocalJWKSet, errors } = await loadJose()
   const shared = new TextEncoder().encode(secret)
-  const key: JWTVerifyGetKey = jwks === undefined ? async () => shared : createLocalJWKSet(jwks)
+  const key: JWTVerifyGetKey =
+    jwks === undefined ? async () => shared : createLocalJWKSet(jwks as JSONWebKeySet)
   return async token => {
     try {
       return (await jwtVerify(token, key, checks)).payload

@@ -11,7 +11,7 @@ import { digest } from './digest.js'
 import { slotSubject } from './subject.js'
 
 /** Bumped when the layout of the stored state changes, which restarts all limits once. */
-const STATE_VERSION = 'v2'
+export const STATE_VERSION = 'v2'
 const MAX_PART_LENGTH = 96
 const PLAIN = /^[A-Za-z0-9_.-]*$/
 const PLAIN_SUBJECT = /^[A-Za-z0-9_.-]*:[A-Za-z0-9_.-]*$/

@@ -2,7 +2,13 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { isHeadgateError } from '../errors/headgate-error.js'
 import { limitedAddress } from './client-address.js'
-import { createSubjectNamer, type Subject, type SubjectInput, type SubjectWarning } from './subject.js'
+import {
+  createSubjectNamer,
+  namesNobody,
+  type Subject,
+  type SubjectInput,
+  type SubjectWarning,
+} from './subject.js'
 
 const HOSTILE = [
   ':',
@@ -259,3 +265,24 @@ describe('what is not a subject', () => {
     },
   )
 })
+
+it.each([
+  ['user:', 'an empty id'],
+  ['user: ', 'an empty id'],
+  ['user:\u00a0\t', 'an empty id'],
+  ['user:undefined', 'the id undefined'],
+  ['user:null', 'the id null'],
+  ['user:NaN', 'the id NaN'],
+  ['user:[object Object]', 'the id [object Object]'],
+  ['user', 'no type:id'],
+  [':7', 'no type:id'],
+])('%j names nobody', (subject, why) => {
+  expect(namesNobody(subject)).toBe(why)
+})
+
+it.each(['user:7', 'user: 7', 'user:void', 'user:nil', 'user:[7]', 'user:é', 'user:x:', 'user:undefined7'])(
+  '%j names somebody',
+  subject => {
+    expect(namesNobody(subject)).toBeNull()
+  },
+)

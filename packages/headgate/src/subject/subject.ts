@@ -254,12 +254,23 @@ const WRITTEN_FOR_NOTHING: ReadonlySet<string> = new Set(['undefined', 'null', '
 export function namesNobody(subject: unknown): string | null {
   if (typeof subject === 'string') {
     const colon = subject.indexOf(':')
-    return colon > 0 ? missingId(subject.slice(colon + 1)) : 'no type:id'
+    if (colon <= 0) return 'no type:id'
+    return endsAsIds(subject) && colon < subject.length - 1 ? null : missingId(subject.slice(colon + 1))
   }
   if (typeof subject !== 'object' || subject === null) return `a value of type ${typeof subject}`
   const { type, id } = subject as { readonly type?: unknown; readonly id?: unknown }
   if (typeof type !== 'string' || type === '' || type.includes(':')) return 'no type'
   return typeof id === 'string' ? missingId(id) : `an id of type ${typeof id}`
+}
+
+const ENDS_OF_NOTHING: ReadonlySet<number> = new Set(
+  [...WRITTEN_FOR_NOTHING].map(text => text.charCodeAt(text.length - 1)),
+)
+
+/** Whether the last character alone says that a text is neither blank nor written for nothing, as it mostly does. */
+function endsAsIds(text: string): boolean {
+  const last = text.charCodeAt(text.length - 1)
+  return last > 32 && last < 127 && !ENDS_OF_NOTHING.has(last)
 }
 
 function missingId(id: string): string | null {

@@ -3,6 +3,7 @@ import { answerLaws } from './adapters/answer-laws.js'
 import { faultLaws } from './adapters/fault-laws.js'
 import { nobodyLaws } from './adapters/nobody-laws.js'
 import { permitLaws } from './adapters/permit-laws.js'
+import { waitLaws } from './adapters/wait-laws.js'
 import type { ContractTest } from './store-contract.js'
 
 /**
@@ -12,7 +13,7 @@ import type { ContractTest } from './store-contract.js'
  * for (const { name, run } of adapterContract(myAdapter)) it(name, run)
  */
 export function adapterContract(adapter: AdapterUnderTest): readonly ContractTest[] {
-  return [...answerLaws, ...faultLaws, ...nobodyLaws, ...permitLaws]
+  return [...answerLaws, ...faultLaws, ...nobodyLaws, ...permitLaws, ...waitLaws]
     .filter(law => law.applies?.(adapter) ?? true)
     .map(law => ({ name: law.name, run: () => runLaw(law, adapter) }))
 }

@@ -173,8 +173,8 @@ function serveNext(app: AppUnderTest): Promise<ServerUnderTest> {
     (inner, options) => withRateLimit(inner, options as NextOptions<string, string>),
     fetchHandler(app),
   )
-  return serveFetchOnNode(({ url, method, headers, body }: Request) =>
-    handler(new NextRequest(url, { method, headers, body, duplex: 'half' })),
+  return serveFetchOnNode(({ url, method, headers, body, signal }: Request) =>
+    handler(new NextRequest(url, { method, headers, body, signal, duplex: 'half' })),
   )
 }
 

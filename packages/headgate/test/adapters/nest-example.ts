@@ -1,23 +1,21 @@
 /** Compiles examples/nest and runs it, with the workspace's NestJS or an older one. */
-import { execFile, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { cp, mkdir, mkdtemp, rm, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import type { ServerUnderTest } from '../../src/testing/adapters/adapter-law.ts'
+import { compileExamples } from '../support/compiled-examples.ts'
 
 const ROOT = fileURLToPath(new URL('../../../..', import.meta.url))
 const LIBRARY = join(ROOT, 'packages/headgate')
 
-let compiled: Promise<unknown> | undefined
+let compiled: Promise<string> | undefined
 
 export async function startNestExample(version: '12' | '11', platform: string): Promise<ServerUnderTest> {
-  const tsc = join(ROOT, 'node_modules/typescript/bin/tsc')
-  compiled ??= promisify(execFile)(process.execPath, [tsc, '-p', join(ROOT, 'examples/nest')])
-  await compiled
-  const built = join(ROOT, 'examples/nest/dist')
+  compiled ??= compileExamples()
+  const built = join(await compiled, 'nest')
   const folder = version === '11' ? await besideNest11(built) : null
   const server = spawn(process.execPath, [join(folder ?? built, 'app.js'), platform, '0'], {
     stdio: ['ignore', 'pipe', 'inherit'],

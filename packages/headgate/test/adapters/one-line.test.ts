@@ -336,3 +336,11 @@ function errorOf(work: () => unknown): unknown[] | null {
   const error = caught(work)
   return isHeadgateError(error) ? [error.code, error.field, error.expected, error.got] : null
 }
+
+it.each([
+  [{ limit: 1, windw: '1m' }, 'window'],
+  [{ limt: 1, window: '1m' }, 'limit'],
+])('a misspelt number of a limit in one line is named: %j', (options, suggestion) => {
+  const make = () => limitExpress(options as object as ExpressOptions<string, string>)
+  expect(make).toThrow(expect.objectContaining({ suggestion }))
+})

@@ -15,7 +15,7 @@ function limitOf(capacity: number, refillPerSecond: number): TokenBucketLimit {
 /** How long a bucket that misses so many micro-tokens takes to fill. */
 function refillUs(refillPerSecond: number, micro: number): number {
   const out = { waitUs: 0, remaining: 0, resetAfterUs: 0, chargedAtUs: 0 }
-  tokenBucketAlgorithm.wire.charged(limitOf(0, refillPerSecond), -micro, NOW_US, out)
+  tokenBucketAlgorithm.wire.charged(limitOf(0, refillPerSecond), -micro, NOW_US, out, 1)
   return out.resetAfterUs
 }
 

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { parseConfig } from '../../src/config/parse-config.js'
 import type { Config } from '../../src/policy/config.js'
-import { defaultTiers } from '../../src/policy/tiers.js'
+import { DEFAULT_TIERS } from '../../src/policy/tier-numbers.js'
 
 function parseFixture(name: string): Promise<Config> {
   return parseConfig(
@@ -17,6 +17,13 @@ describe('what a policy file says', () => {
     expect(policies.api?.lease).toBe('auto')
     expect(policies.search?.lease).toEqual({ max: 30, ttl: '1s' })
     expect(policies.login?.lease).toBe('off')
+  })
+
+  it('a policy file has quotas of calendar periods', async () => {
+    const { policies, tiers } = await parseFixture('quotas.yaml')
+    expect(tiers?.pro).toEqual({ minute: 100, month: 100_000 })
+    expect(policies.plan?.limits[1]).toMatchObject({ id: 'quota-month-europe_berlin-31', rollover: 5_000 })
+    expect(policies.tokens?.limits[0]).toMatchObject({ id: 'tokens-quota-week-sunday', hasOverage: true })
   })
 
   it('a policy file names a source that needs no setting by a bare word', async () => {
@@ -116,7 +123,7 @@ describe('what a policy file says', () => {
   it('an empty policy file means the default tiers, and anonymous callers', async () => {
     // The rules that a configuration carries under a symbol are no part of what it says.
     expect(Object.fromEntries(Object.entries(await parseFixture('empty-map.yaml')))).toEqual({
-      tiers: defaultTiers,
+      tiers: DEFAULT_TIERS,
       policies: {},
       levels: 'most-specific',
       mode: 'enforce',

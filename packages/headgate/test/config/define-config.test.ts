@@ -94,6 +94,32 @@ skip: { prefixes: [/_next] }
     expect(() => defineConfig({ rules: [{ match: { path: '/a' }, tier: 'gold' }] })).toThrow('got "gold"')
     // @ts-expect-error there is no such tier
     expect(() => defineConfig({ tiers: { gold: {} }, default: { tier: 'free' } })).toThrow('got "free"')
+    const match = { path: '/a' } as const
+    // @ts-expect-error there is no such policy
+    expect(() => defineConfig({ policies, rules: [{ match, policy: 'apu' }] })).toThrow('got "apu"')
+    // @ts-expect-error there is no such tier
+    expect(() => defineConfig({ identify: [{ ip: { tier: 'gold' } }] })).toThrow('got "gold"')
     expect(defineConfig({ tiers: { gold: {} }, default: { tier: 'gold' } }).default).toEqual({ tier: 'gold' })
+  })
+
+  it('a configuration of another shape than the file does not compile', () => {
+    // @ts-expect-error no such field
+    expect(() => defineConfig({ polices: {} })).toThrow('did you mean "policies"?')
+    // @ts-expect-error no such mode
+    expect(() => defineConfig({ mode: 'shadwo' })).toThrow('did you mean "shadow"?')
+    // @ts-expect-error a percentage is a text
+    expect(() => defineConfig({ enforce: 25 })).toThrow('such as 25%')
+    // @ts-expect-error a rule says what it matches
+    expect(() => defineConfig({ rules: [{ tier: 'free' }] })).toThrow('rules[0].match')
+    // @ts-expect-error a path starts with a slash
+    expect(() => defineConfig({ rules: [{ match: { path: 'a' }, tier: 'free' }] })).toThrow('got "a"')
+    // @ts-expect-error a tier or a policy
+    expect(() => defineConfig({ default: {} })).toThrow('either a tier or a policy')
+    // @ts-expect-error this source needs settings
+    expect(() => defineConfig({ identify: ['user'] })).toThrow('identify[0].user.header')
+    // @ts-expect-error this timeout has no unit
+    expect(() => defineConfig({ upstream: { urls: 'http://a', timeout: '5' } })).toThrow('upstream.timeout')
+    const upstream = { urls: ['http://a:1'], timeout: '5s', concurrency: { floor: 1, ceiling: 2 } } as const
+    expect(defineConfig({ upstream }).upstream).toMatchObject({ timeoutMs: 5_000 })
   })
 })

@@ -61,7 +61,7 @@ async function readKeys(keys: number): Promise<void> {
 describe('a text that is cheap to write and expensive to read ends with a typed error', () => {
   let plainMs: number
   beforeAll(async () => {
-    plainMs = await processorMs(() => readKeys(2_000))
+    plainMs = await processorMs(() => readKeys(5_000))
   })
   const bomb = `${Array.from({ length: 9 }, (_, level) =>
     level === 0
@@ -72,6 +72,8 @@ describe('a text that is cheap to write and expensive to read ends with a typed 
     ['an alias bomb of nine levels', 'a.yaml', bomb],
     ['20,000 brackets', 'a.yaml', '['.repeat(20_000)],
     ['20,000 brackets in JSON', 'a.json', '['.repeat(20_000)],
+    ['20,000 brackets in valid JSON', 'a.json', '['.repeat(20_000) + ']'.repeat(20_000)],
+    ['a token out of place after half a megabyte', 'a.json', `["${'b'.repeat(500_000)}",]`],
     ['20,000 dashes', 'a.yaml', '- '.repeat(20_000)],
     [
       '4,000 merges',
@@ -85,7 +87,7 @@ describe('a text that is cheap to write and expensive to read ends with a typed 
     ['a key twice', 'a.yaml', 'mode: shadow\nmode: enforce\n'],
     ['a megabyte in one text', 'a.json', `{"mode":"${'\\u0061'.repeat(170_000)}"}`],
   ])(
-    'a text that is cheap to write takes no longer to reject than 2,000 plain lines: %s',
+    'a text that is cheap to write takes no longer to reject than 5,000 plain lines: %s',
     async (_name, file, text) => {
       const tookMs = await processorMs(async () => {
         const error: unknown = await parseConfig(text, file).catch((error: unknown) => error)
@@ -100,6 +102,18 @@ describe('a text that is cheap to write and expensive to read ends with a typed 
     const fewMs = await processorMs(() => readKeys(1_000))
     expect((await processorMs(() => readKeys(10_000), 1)) / fewMs).toBeLessThan(50)
   })
+})
+
+it.each([
+  ['escaped quotes', String.raw`{ "subjects": { "user:\": \"x\": ": { "tier": "pro" } } }`],
+  ['blanks around a colon', '{ "mode"\n\t:\n "shadow" }'],
+  ['the same key in two maps', '{ "tiers": { "anonymous": { "minute": 1 }, "pro": { "minute": 2 } } }'],
+  [
+    'a text like a key',
+    '{ "subjects": { "user:a": { "tier": "pro" }, "user:{\\"b\\": 1}": { "tier": "pro" } } }',
+  ],
+])('no key of JSON is taken for one that is there twice: %s', async (_name, text) => {
+  await expect(parseConfig(text, 'a.json')).resolves.toBeDefined()
 })
 
 describe('where the package yaml is not installed', () => {
@@ -121,6 +135,22 @@ describe('where the package yaml is not installed', () => {
       const config = await parseConfig('{ "mode": "shadow" }', 'a.json')
       console.log(config.mode, defineConfig({ mode: 'shadow' }).mode)`
     expect(await run(source)).toBe('shadow shadow')
+  })
+
+  it('a mistake in JSON has a path but no line where the package yaml is not installed', async () => {
+    const source = `
+      import { parseConfig } from './config.js'
+      for (const text of ['{ "mode": "shadwo" }', '{ "mode": "shadow", "mode": "enforce" }', '{ "mode": }'])
+        await parseConfig(text, 'a.json').catch(error => console.log(error.code, error.message))`
+    const rejected = (problem: string) =>
+      `ERR_HEADGATE_INVALID_CONFIG a.json cannot be used: 1 problem\n  a.json:${problem}`
+    expect(await run(source)).toBe(
+      [
+        rejected(' mode: expected one of enforce, shadow, compare; got "shadwo"; did you mean "shadow"?'),
+        rejected(' expected each key once; got one of them again'),
+        rejected('1:11 expected valid JSON; got "}"'),
+      ].join('\n'),
+    )
   })
 
   it('a configuration in YAML says what to install where the package yaml is not', async () => {

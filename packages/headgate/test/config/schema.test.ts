@@ -2,14 +2,14 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { Ajv } from 'ajv'
 import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
-import * as cors from '../../src/config/file/cors.js'
+import * as gateway from '../../src/config/file/gateway.js'
 import * as identify from '../../src/config/file/identify.js'
 import * as limit from '../../src/config/file/limit.js'
 import * as policy from '../../src/config/file/policy.js'
 import * as policyFile from '../../src/config/file/policy-file.js'
 import * as rule from '../../src/config/file/rule.js'
 import * as tier from '../../src/config/file/tier.js'
-import * as upstream from '../../src/config/file/upstream.js'
+import * as tokens from '../../src/config/file/tokens.js'
 import { parseConfig } from '../../src/config/parse-config.js'
 import { configSchema } from '../../src/config/schema.js'
 import { defaultTiers } from '../../src/policy/tiers.js'
@@ -21,14 +21,14 @@ const accepts = new Ajv({ allErrors: true, strictSchema: true }).compile(configS
 
 describe('what is published is what the file is read by', () => {
   const page = policyFilePage({
-    ...cors,
+    ...gateway,
     ...identify,
     ...limit,
     ...policy,
     ...policyFile,
     ...rule,
     ...tier,
-    ...upstream,
+    ...tokens,
     defaultTiers,
   })
 

@@ -1,3 +1,5 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import manifest from '../../package.json' with { type: 'json' }
 import { type Consumer, installPacked, tool, typescript5 } from './packed.ts'
@@ -19,7 +21,6 @@ import { loadConfig } from 'headgate/config'
 import { rateLimit } from 'headgate/fetch'
 import { redisStore } from 'headgate/redis'
 import { manualClock } from 'headgate/testing'
-declare const console: { log(text: string): void }
 
 export const mistakes = [
   // @ts-expect-error
@@ -87,8 +88,8 @@ describe('TypeScript', () => {
         target: 'es2022',
         outDir: 'out',
         strict: true,
-        skipLibCheck: true,
-        types: [],
+        skipLibCheck: false, // as in a new project: what the package declares has to compile, too
+        types: ['node'],
       }
       await consumer.write('tsconfig.json', JSON.stringify({ compilerOptions, files: ['app.ts'] }))
       expect(await consumer.run(COMPILERS[compiler], ['-p', '.'])).toBe('')
@@ -97,13 +98,18 @@ describe('TypeScript', () => {
   )
 })
 
+it('who identifies callers without tokens needs no types of jose', async () => {
+  const types = await readFile(join(consumer.folder, 'node_modules/headgate/cjs/identify.d.ts'), 'utf8')
+  expect(types).toContain('jwt')
+  expect(types).not.toMatch(/from ["']jose["']/)
+})
+
 /** A store that counts in a Map, written with only what the package exports, and a limiter with names of its own. */
 const CUSTOM_STORE = `
 import { createLimiter, slidingWindowLog } from 'headgate'
 import type { Check, ControlStore, FailureMode, PendingCheck, Refund, Store } from 'headgate'
 import { defineConfig } from 'headgate/config'
 import { rateLimit } from 'headgate/fetch'
-declare const console: { log(text: string): void }
 
 class CountingStore implements Store {
   readonly source = 'memory'
@@ -159,9 +165,15 @@ void main()
 it('the package exports what a store of your own is written with, and the compiler checks the names of a limiter', async () => {
   await consumer.write('package.json', JSON.stringify({ private: true, type: 'module' }))
   await consumer.write('store.ts', CUSTOM_STORE)
-  const compilerOptions = { module: 'nodenext', target: 'es2022', outDir: 'out', strict: true, types: [] }
+  const compilerOptions = {
+    module: 'nodenext',
+    target: 'es2022',
+    outDir: 'out',
+    strict: true,
+    types: ['node'],
+  }
   await consumer.write('tsconfig.json', JSON.stringify({ compilerOptions, files: ['store.ts'] }))
-  expect(await consumer.run(COMPILERS.current, ['-p', '.', '--skipLibCheck'])).toBe('')
+  expect(await consumer.run(COMPILERS.current, ['-p', '.'])).toBe('')
   expect(await consumer.run('out/store.js', [])).toContain('true false pro')
 })
 

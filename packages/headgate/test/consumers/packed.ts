@@ -42,8 +42,8 @@ export async function unpackInto(folder: string, name: string): Promise<number> 
 export async function installPacked(): Promise<Consumer> {
   const folder = await mkdtemp(join(tmpdir(), 'headgate-consumer-'))
   await unpackInto(join(folder, 'node_modules', 'headgate'), 'headgate')
-  // Frameworks that an entry point needs, as the application would have them.
-  for (const peer of Object.keys(manifest.peerDependencies)) {
+  // Frameworks that an entry point needs, and the types of Node, as the application would have them.
+  for (const peer of [...Object.keys(manifest.peerDependencies), '@types/node']) {
     const link = join(folder, 'node_modules', peer)
     await mkdir(dirname(link), { recursive: true })
     await symlink(tool(peer), link)

@@ -1,6 +1,8 @@
 import fc from 'fast-check'
 import type { Limit } from '../../src/algorithms/algorithm.js'
+import { ban } from '../../src/algorithms/ban.js'
 import { concurrency } from '../../src/algorithms/concurrency.js'
+import { quota } from '../../src/algorithms/quota.js'
 import { slidingWindowCounter } from '../../src/algorithms/sliding-window-counter.js'
 import { slidingWindowLog } from '../../src/algorithms/sliding-window-log.js'
 import { tokenBucket } from '../../src/algorithms/token-bucket.js'
@@ -49,6 +51,21 @@ const families: readonly (readonly Limit[])[] = [
   [0, 1].map(limit => slidingWindowLog({ limit, window: '2s', name: 'ban' })),
   [1, 3, 10, 25].map(limit => concurrency({ limit, holdFor: '1s' })),
   ['2s', '5s'].map(holdFor => concurrency({ limit: 6, holdFor: holdFor as '2s', name: 'held' })),
+  // Asking charges nothing: their strikes are the refunds of less than nothing.
+  [
+    ban({ after: 3, within: '1s', for: ['500ms', '2s', '10s'] }),
+    ban({ after: 2, within: '1s', for: ['500ms', '2s', '10s'] }),
+    ban({ after: 40, within: '5s', for: ['1s', '1s'] }),
+    ban({ after: 1, within: '7ms', for: '366d' }),
+  ],
+  [1, 4, 10, 25].map(limit => quota({ limit, per: 'day', timeZone: 'Europe/Berlin' })),
+  [1_000, 20_000_000, MOST].map(limit => quota({ limit, per: 'month', anchor: 31 })),
+  [0, 3, 20].map(limit =>
+    quota({ limit, per: 'week', anchor: 'sunday', rollover: { most: 5 }, name: 'carried' }),
+  ),
+  [0, 4].map(limit =>
+    quota({ limit, per: 'year', timeZone: 'Asia/Kolkata', overage: 'count', name: 'over' }),
+  ),
 ]
 
 /** The counters, which tell windows apart by one digit. */
@@ -56,9 +73,15 @@ const COUNTERS = [3, 4, 5]
 /** Nine of the shortest of their windows back, a digit is another window's; see "the counter after a step of the clock". */
 const FURTHEST_BACK_US = 8 * 7_000
 
-/** Whether the clock may step back by any time: it may if there is no counter. */
-function mayStepFar(history: readonly Step[]): boolean {
-  return !picksOf(history).some(({ family }) => COUNTERS.includes(family))
+/** Quotas do so too: their shortest period is a day. */
+const QUOTAS = [15, 16, 17, 18]
+const FURTHEST_BACK_OF_QUOTAS_US = 8 * 23 * 3_600_000_000
+
+/** How far the clock may step back: by any time if periods are not told apart by a digit. */
+function furthestBackIn(history: readonly Step[]): number {
+  const families = new Set(picksOf(history).map(({ family }) => family))
+  if (COUNTERS.some(family => families.has(family))) return FURTHEST_BACK_US
+  return QUOTAS.some(family => families.has(family)) ? FURTHEST_BACK_OF_QUOTAS_US : Number.POSITIVE_INFINITY
 }
 
 function picksOf(history: readonly Step[]): Pick[] {
@@ -112,6 +135,8 @@ const waitUs = fc.oneof(
   { weight: 1, arbitrary: fc.integer({ min: 0, max: 3 * 366 * 86_400 }).map(seconds => seconds * 1_000_000) },
   { weight: 2, arbitrary: fc.integer({ min: -1_500_000, max: 0 }) },
   { weight: 1, arbitrary: fc.integer({ min: -3_600, max: 0 }).map(seconds => seconds * 1_000_000) },
+  { weight: 2, arbitrary: fc.integer({ min: -3_000, max: 3_000 }).map(minutes => minutes * 60_000_000) },
+  { weight: 1, arbitrary: fc.integer({ min: -8, max: 40 }).map(days => days * 86_400_000_000) },
   // Just up to, and just beyond, how far back a clock may step before a state is forgotten.
   {
     weight: 2,
@@ -160,7 +185,7 @@ export async function play(
   const outcomes: MaybePromise<unknown>[] = []
   let lastAsked = ''
   const charges: Refund[] = []
-  const furthestBackUs = mayStepFar(history) ? Number.POSITIVE_INFINITY : FURTHEST_BACK_US
+  const furthestBackUs = furthestBackIn(history)
   let latestUs = clock.nowUs()
   for (const one of history) {
     if (one.kind === 'wait') {

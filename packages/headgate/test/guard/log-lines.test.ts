@@ -53,7 +53,7 @@ describe.each(['ioredis', 'node-redis'] as const)('a Redis that dies and comes b
     ])
     expect(lines.filter(line => line.includes('is back'))).toEqual([
       expect.stringMatching(
-        new RegExp(`^info: ${place} is back: not called for [\\d.]+ m?s, \\d+ decisions made without it$`),
+        new RegExp(`^info: ${place} is back: not called for [\\d.]+ m?s, \\d+ decisions? made without it$`),
       ),
     ])
   })

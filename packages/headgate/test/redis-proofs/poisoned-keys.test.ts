@@ -174,7 +174,7 @@ async function fingerprint(check: Check): Promise<unknown[]> {
 /** Asks checks as those of one turn are. Returns the error of each. */
 async function askTogether(checks: readonly PendingCheck[]): Promise<unknown[]> {
   const errors: CheckErrors = new Map()
-  for (const call of encodeChecks(checks, false, new StraightLines(false, true), keyOf, '', true)) {
+  for (const call of encodeChecks(checks, false, new StraightLines(false, true), keyOf, '', true, nowUs)) {
     const { script, keys, args } = call
     const reply = await connection.send('EVAL', script.text, keys.length, ...keys, ...args)
     decodeChecks(reply, call, { nowUs: () => nowUs, learn() {} }, errors)

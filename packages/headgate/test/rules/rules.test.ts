@@ -621,15 +621,18 @@ describe.each(Object.entries(STORES))('on %s', (_, storeOn) => {
         { subject: 'user:42', tier: 'pro', ttl: '32d', ...why },
         /^override ttl: expected a duration from '1ms' to '31d'.*; got "32d"$/,
       ],
-      [{ subject: 'user:42', tier: 'pro', ttl: '1h', by: 'ada' }, /^override reason: expected a text/],
+      [
+        { subject: 'user:42', tier: 'pro', ttl: '1h', by: 'ada', reason: '' },
+        /^override reason: expected a text/,
+      ],
       [{ subject: 'user:42', tier: 'pro', ttl: '1h', by: '', reason: 'x' }, /^override by: expected a text/],
       [
         { subject: 'user:42', ttl: '1h', ...why },
-        /^override replacement: expected one of tier, numbers, limits; got "none"/,
+        /^override replacement: expected one of tier, numbers, limits, ban; got "none"/,
       ],
       [
         { tier: 'pro', ttl: '1h', ...why },
-        /^override target: expected a subject, a rule or both; got "neither"/,
+        /^override target: expected a subject, a rule, a policy, or a subject and one of these; got "none"/,
       ],
       [
         { subject: 'user:42', tier: 'pro', ttl: '1h', tll: 1, ...why },

@@ -3,6 +3,7 @@ import { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { defineConfig } from '../../src/config.ts'
 import { createLimiter, slidingWindowLog } from '../../src/index.ts'
+import { checkLimits } from '../../src/limiter/given-limits.js'
 import { redisStore } from '../../src/redis.ts'
 import { type RedisProcess, startRedis } from '../support/redis-process.ts'
 
@@ -69,7 +70,7 @@ async function deniedBy(limiter: RuleLimiter): Promise<number> {
       await limiter.check(subject, { policy: 'log' }),
       await limiter.check(subject, { policy: 'log', onStoreFailure: 'closed' }),
       await limiter.peek(subject, { policy: 'log', cost: 2 * LIMIT }),
-      (await limiter.checkLimits({ alternatives: [[]], shadow: [given] })).decision,
+      (await checkLimits(limiter, { alternatives: [[]], shadow: [given] })).decision,
       limiter.fallback({ method: 'GET', path: '/orders' }),
       limiter.fallback(),
     ]

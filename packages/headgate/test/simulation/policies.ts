@@ -54,7 +54,7 @@ const LEASED_NAMES = Object.keys(LEASED) as [LeasedPolicyName, ...LeasedPolicyNa
 
 const LASTING_NAMES = Object.keys(LASTING)
 
-const NO_OVERRIDES = { size: 0, find: () => null }
+const NO_OVERRIDES = { size: 0, find: () => null, leftUs: () => 0 }
 const { configuredPolicies } = activatePolicies(writtenPolicies(POLICIES, {}), {
   control: NORMAL,
   overrides: NO_OVERRIDES,

@@ -209,6 +209,7 @@ export class SimulatedRedis {
       case 'overrides':
         return { reply: [Math.floor(this.#nowUs / 1_000), '0', 0, 'same'], records: [] }
       case 'changes':
+      case 'credit':
       case 'history':
       case 'statistics':
         throw new Error(`ERR the simulated Redis has no ${call.script} script`)

@@ -19,7 +19,7 @@ import {
   user,
 } from '../../src/identify.js'
 import { createLimiter } from '../../src/limiter/limiter.js'
-import { defaultTiers } from '../../src/policy/tiers.js'
+import { defaultTiers, tier } from '../../src/policy/tiers.js'
 import { keepLines } from '../support/kept-lines.ts'
 import { configOf, perMinute, ruleOf } from '../support/rule-config.ts'
 
@@ -330,7 +330,7 @@ describe('an adapter', () => {
 
   it('an adapter takes the tier that was found, and its own for the others', async () => {
     const limiter = createLimiter({
-      tiers: { ...defaultTiers, pro: { minute: 3 }, anonymous: { minute: 1 } },
+      tiers: { ...defaultTiers, pro: tier({ minute: 3 }), anonymous: tier({ minute: 1 }) },
     })
     const limited = rateLimit({ limiter, tier: 'anonymous', identify })(() => new Response('ok'))
     expect(await statuses(limited, ['sk_1', 'sk_1', 'sk_1', 'sk_1'])).toEqual([200, 200, 200, 429])

@@ -20,6 +20,7 @@ import {
   user,
 } from '../../src/identify.js'
 import { createLimiter } from '../../src/limiter/limiter.js'
+import { tier } from '../../src/policy/tiers.js'
 import { keepLines } from '../support/kept-lines.ts'
 
 interface Plain {
@@ -167,7 +168,7 @@ rules:
   it('a limiter charges the address, too, by policy and by tier, beside what also names', async () => {
     const limiter = createLimiter({
       policies: { api: slidingWindowLog({ limit: 5, window: '1h' }) },
-      tiers: { free: { minute: 2 } },
+      tiers: { free: tier({ minute: 2 }) },
     })
     const identify = createIdentify({ sources: [session({ cookie: 'sid', unverified: true }), ip()] })
     const sid = (index: number) => ({ headers: cookie(index) })

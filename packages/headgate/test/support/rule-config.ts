@@ -48,5 +48,6 @@ export function overridesOf(timed: readonly TimedOverride[]): ActiveOverrides {
       const found = byTarget.get(target)
       return found !== undefined && found.endsAtUs > nowUs ? found.compiled : null
     },
+    leftUs: (target, nowUs) => Math.max(0, (byTarget.get(target)?.endsAtUs ?? 0) - nowUs),
   }
 }

@@ -1,39 +1,46 @@
 import { nearestName } from '../../errors/nearest-name.js'
 import { type JwtSourceConfig, perAddressOf, type SourceConfig } from '../../subject/source-config.js'
-import type { PerAddressTimes } from '../../subject/sources.js'
 import { describeValue } from '../describe-value.js'
-import { listOf, oneOrMore, sound } from '../shape/lists.js'
-import { type Field, type Fields, isMapLike, readMap, record } from '../shape/maps.js'
+import { listOf, oneOrMore } from '../shape/lists.js'
+import { type Fields, isMapLike, readMap, record } from '../shape/maps.js'
 import { choice, NAME, nameOf, text, wholeNumber } from '../shape/scalars.js'
-import { type JsonSchema, type Place, type Shape, scalar } from '../shape/shape.js'
-import { believedPeers } from './trusted-proxies.js'
+import {
+  type JsonSchema,
+  type Place,
+  type ReadAs,
+  type Shape,
+  scalar,
+  type WrittenAs,
+} from '../shape/shape.js'
+import { trustedPeers } from './subjects.js'
 
 const header = text('the name of a header', /^[\w!#$%&'*+.^`|~-]{1,64}$/)
 const cookie = text('the name of a cookie', /^[\w!#$%&'*+.^`|~-]{1,64}$/)
 const path = text('the path of a file', /^\S[\s\S]*$/)
 const claim = text('the name of a claim', /^\S{1,128}$/)
 const someText = text('a text', /^\S[\s\S]{0,511}$/)
-const aloud: Shape<boolean> = scalar('true', { enum: [true] }, value => value === true)
+const aloud = scalar<true>('true', { enum: [true] }, value => value === true)
 const times = wholeNumber(1, 65_536)
+const perAddressTimes: Shape<number | 'off'> = {
+  words: '`off`, or a whole number',
+  schema: { anyOf: [{ enum: ['off'] }, times.schema] },
+  read: (value, place) => (value === 'off' ? value : times.read(value, place)),
+}
 const ALGORITHMS = [
   ...(['HS256', 'HS384', 'HS512', 'RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'] as const),
   ...(['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'] as const),
 ]
 
-const perAddress: Field<PerAddressTimes> = {
-  shape: {
-    words: '`off`, or a whole number',
-    schema: { anyOf: [{ enum: ['off'] }, times.schema] },
-    read: (value, place) => (value === 'off' ? value : times.read(value, place)),
-  },
+const perAddress = {
+  shape: perAddressTimes,
   text: 'How many times the limits of one such caller all of them from one address have together, because anybody can make one up. `off` says that you verify them elsewhere.',
   leftOut: '10',
 }
 const tier = { shape: nameOf('tiers'), text: 'The tier of callers it finds.' }
-const believedHeader = {
+const trustedHeader = {
   header: { shape: header, text: 'The header that names the caller.', required: true },
   from: {
-    shape: believedPeers,
+    shape: trustedPeers,
     text: 'Trusted peers: addresses and networks the connection must come from, or `everybody`.',
     required: true,
   },
@@ -43,7 +50,7 @@ const believedHeader = {
 
 /** The settings of each source. */
 export const sourceFields = {
-  internal: record(believedHeader),
+  internal: record(trustedHeader),
   apikey: record({
     header: { shape: header, text: 'The header with the key.', leftOut: 'x-api-key' },
     scheme: {
@@ -90,7 +97,7 @@ export const sourceFields = {
       leftOut: '0',
     },
   }),
-  user: record(believedHeader),
+  user: record(trustedHeader),
   session: record({
     cookie: { shape: cookie, text: 'The cookie with the id.', required: true },
     unverified: {
@@ -101,7 +108,7 @@ export const sourceFields = {
     tier,
     perAddress,
   }),
-  tenant: record(believedHeader),
+  tenant: record(trustedHeader),
   fingerprint: record({
     headers: {
       shape: listOf('a list of headers', header, { atLeast: 1 }),
@@ -118,7 +125,15 @@ const NAMES = Object.keys(sourceFields) as SourceName[]
 /** The sources that need no settings and may be given by name alone. */
 export const bareSources: readonly SourceName[] = NAMES.filter(name => schemaOf(name).required === undefined)
 
-const source: Shape<SourceConfig> = {
+type WrittenSettings = { readonly [Name in SourceName]: WrittenAs<(typeof sourceFields)[Name]> }
+/** Its name, if it needs no settings, or a map of its name to its settings. */
+type WrittenSource = {
+  [Name in SourceName]:
+    | (Record<never, never> extends WrittenSettings[Name] ? Name : never)
+    | Pick<WrittenSettings, Name>
+}[SourceName]
+
+const source: Shape<SourceConfig, WrittenSource> = {
   words: 'the name of a source, or a map of one',
   schema: {
     anyOf: [
@@ -158,37 +173,28 @@ function rejectName(value: unknown, place: Place): undefined {
 }
 
 function readSource(name: SourceName, given: unknown, place: Place): SourceConfig | undefined {
-  const counting = place.counting()
-  const read = sourceFields[name].read(given ?? new Map(), counting.place)
-  if (read === undefined || counting.count() > 0) return undefined
-  if (name !== 'jwt') {
-    const headers = 'headers' in read ? { headers: sound(read.headers) } : {}
-    const config = { source: name, ...read, ...headers } as SourceConfig
-    if ('perAddress' in config && config.perAddress !== undefined && perAddressOf(config) === null) {
-      const expected = `${name === 'apikey' ? 'unverified: true' : 'from: everybody'} beside it`
-      return place.below('perAddress').reject({ expected, got: 'a source whose ids are verified' }, 'key')
-    }
-    return config
+  const read = sourceFields[name].read(given ?? new Map(), place)
+  if (read === undefined) return undefined
+  if (name === 'jwt') return toJwt(read as ReadAs<typeof sourceFields.jwt>, place)
+  const config = { source: name, ...read } as SourceConfig
+  if ('perAddress' in config && perAddressOf(config) === null) {
+    const expected = `${name === 'apikey' ? 'unverified: true' : 'from: everybody'} beside it`
+    return place.below('perAddress').reject({ expected, got: 'a source whose ids are verified' }, 'key')
   }
-  return toJwt(read as JwtRead, place)
+  return config
 }
 
-type JwtRead = NonNullable<ReturnType<(typeof sourceFields)['jwt']['read']>>
-
-function toJwt(read: JwtRead, place: Place): JwtSourceConfig | undefined {
-  const { jwks, secretFile } = read
-  const algorithms = sound(read.algorithms)
+function toJwt(read: ReadAs<typeof sourceFields.jwt>, place: Place): JwtSourceConfig | undefined {
+  const { jwks, secretFile, algorithms } = read
   if ((jwks === undefined) === (secretFile === undefined)) {
     const got = jwks === undefined ? 'neither' : 'both'
     return place.reject({ expected: 'either jwks or secretFile', got })
   }
   const isSecret = secretFile !== undefined
   const other = algorithms.find(one => one.startsWith('HS') !== isSecret)
-  if (other !== undefined) {
-    const expected = isSecret ? 'those of a secret (HS256, HS384, HS512)' : 'those of public keys, without HS'
-    return place.below('algorithms').reject({ expected, got: describeValue(other) })
-  }
-  return { ...read, source: 'jwt', algorithms } as JwtSourceConfig
+  if (other === undefined) return { ...read, source: 'jwt' }
+  const expected = isSecret ? 'those of a secret (HS256, HS384, HS512)' : 'those of public keys, without HS'
+  return place.below('algorithms').reject({ expected, got: describeValue(other) })
 }
 
 /** Reads `identify`: the sources, in order. */

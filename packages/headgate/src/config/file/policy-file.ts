@@ -1,17 +1,15 @@
 import { listOf } from '../shape/lists.js'
-import { mapOf, record } from '../shape/maps.js'
+import { mapOf, partsOf, record } from '../shape/maps.js'
 import { choice, text } from '../shape/scalars.js'
-import { cors } from './cors.js'
+import type { ReadAs } from '../shape/shape.js'
 import { enforcement, storeFailure } from './enforcement.js'
+import { cors, route, upstream } from './gateway.js'
 import { identify } from './identify.js'
-import { ipv6Networks } from './ipv6-networks.js'
-import { masks } from './masks.js'
 import { costKeys, pathPrefix } from './path-pattern.js'
 import { policies } from './policy.js'
-import { charge, cost, globalBudget, headerStyle, rule, subjectKeys, subjectType } from './rule.js'
+import { charge, cost, globalBudget, headerStyle, rule } from './rule.js'
+import { ipv6Networks, masks, subjectKeys, subjectType, trustedProxies } from './subjects.js'
 import { tiers } from './tier.js'
-import { trustedProxies } from './trusted-proxies.js'
-import { route, upstream } from './upstream.js'
 
 export const skip = record({
   prefixes: {
@@ -29,7 +27,7 @@ export const skip = record({
   },
 })
 
-/** Everything a policy file may contain. */
+/** Everything a policy file may contain. Mistakes in one part do not keep the others from being read and compared. */
 export const policyFile = record({
   prefix: {
     shape: text('up to 32 letters, digits, _ . or -', /^[A-Za-z0-9_.-]{1,32}$/),
@@ -74,7 +72,7 @@ export const policyFile = record({
     leftOut: 'none',
   },
   rules: {
-    shape: listOf('a list of rules', rule),
+    shape: listOf('a list of rules', partsOf(rule)),
     text: 'Which limits apply to which requests. The first matching rule of a level is used.',
     leftOut: 'none',
   },
@@ -140,7 +138,7 @@ export const policyFile = record({
     leftOut: '`--upstream` or `--demo`',
   },
   routes: {
-    shape: listOf('a list of routes', route),
+    shape: listOf('a list of routes', partsOf(route)),
     text: 'Requests the gateway sends elsewhere, by host and path. The most specific is used: an exact host before `*.`, that before any host, then the longest path.',
     leftOut: 'none',
   },
@@ -150,5 +148,5 @@ export const policyFile = record({
   },
 })
 
-/** A policy file as read, each part valid by itself. */
-export type ReadFile = NonNullable<ReturnType<typeof policyFile.read>>
+/** A policy file as read, each part valid by itself. Those that are not are missing. */
+export type ReadFile = ReadAs<typeof policyFile>

@@ -1,81 +1,63 @@
 import { MAX_UNITS } from '../../algorithms/algorithm.js'
+import { parseUnits } from '../../algorithms/limit-options.js'
 import { parseTier } from '../../policy/policies.js'
-import { defaultTiers, PRIORITIES, type TierOptions, tierLimits } from '../../policy/tiers.js'
-import { describeValue } from '../describe-value.js'
-import { isMapLike, type Keys, mapOf, readKnown, record } from '../shape/maps.js'
-import { objectionTo } from '../shape/objection.js'
+import { DEFAULT_TIERS, PRIORITIES, type TierOptions } from '../../policy/tier-numbers.js'
+import { tierLimits } from '../../policy/tiers.js'
+import { forms, type Keys, mapOf, record } from '../shape/maps.js'
 import { choice, NAME } from '../shape/scalars.js'
-import type { Place, Shape } from '../shape/shape.js'
+import { mapped, objectionTo, type Shape } from '../shape/shape.js'
+import { documented } from './limit.js'
 
-const RATES = ['minute', 'hour', 'day'] as const
-const DEFAULT_SET = 'default'
+const UNLIMITED = 'unlimited'
 
-const rate: Shape<number | 'unlimited'> = {
+const rate: Shape<number | typeof UNLIMITED> = {
   words: 'a whole number, or `unlimited`',
-  schema: { anyOf: [{ type: 'integer', minimum: 0, maximum: MAX_UNITS }, { const: 'unlimited' }] },
-  read: value => value as number | 'unlimited',
-}
-const burst: Shape<number> = {
-  words: 'a number of at least 1 that gives a whole number',
-  schema: { type: 'number', minimum: 1 },
-  read: value => value as number,
+  schema: { anyOf: [{ type: 'integer', minimum: 0, maximum: MAX_UNITS }, { const: UNLIMITED }] },
+  read(value, place) {
+    const objection = value === UNLIMITED ? null : objectionTo(() => parseUnits(value, 'rate'))
+    if (objection === null) return value as number | typeof UNLIMITED
+    return place.reject({ ...objection, expected: `${objection.expected}, or ${UNLIMITED}` })
+  },
 }
 
-/** Reads the numbers of one tier. The library validates them; a burst is valid only beside its minute. */
-export const tier = {
-  ...record({
+/** Reads the numbers of one tier. A burst multiplies the minute's, so it is validated beside it. */
+export const tier = mapped(
+  record({
     minute: { shape: rate, text: 'Units a minute.', leftOut: 'unlimited' },
     hour: { shape: rate, text: 'Units an hour.', leftOut: 'unlimited' },
     day: { shape: rate, text: 'Units a day.', leftOut: 'unlimited' },
-    burst: { shape: burst, text: "How many times the minute's number may be used at once.", leftOut: '1' },
+    month: { shape: rate, text: 'Units in a calendar month of UTC.', leftOut: 'unlimited' },
+    burst: {
+      shape: documented<number>('a number of at least 1 that gives a whole number', {
+        type: 'number',
+        minimum: 1,
+      }),
+      text: "How many times the minute's number may be used at once.",
+      leftOut: '1',
+    },
     priority: {
       shape: choice(PRIORITIES),
       text: 'How important its requests are at an upstream that has not room for all: the lowest give way first.',
       leftOut: '`normal`',
     },
   }),
-  read: readTier,
-}
+  (read, place): TierOptions | undefined => {
+    const objection = objectionTo(() => tierLimits(read))
+    return objection === null ? read : place.below('burst').reject(objection)
+  },
+)
 
 const names: Keys = {
   schema: { pattern: NAME.source },
-  objectionTo: name => objectionTo(() => parseTier(name, {})),
+  objectionTo: name => objectionTo(() => parseTier(name, {}, [])),
 }
-
-const named = mapOf(`a map of tiers, or "${DEFAULT_SET}"`, { keys: names, values: tier })
 
 /** Reads tiers by name. `default` is the set that a public API starts with. */
-export const tiers: Shape<ReadonlyMap<string, TierOptions>> = {
-  words: named.words,
-  schema: { anyOf: [{ const: DEFAULT_SET }, named.schema] },
-  read(value, place) {
-    if (value === DEFAULT_SET) return new Map(Object.entries(defaultTiers))
-    if (isMapLike(value)) return named.read(value, place)
-    return place.reject({ expected: named.words, got: describeValue(value) })
-  },
-}
-
-function readTier(value: unknown, place: Place): TierOptions | undefined {
-  const given = readKnown(value, Object.keys(tier.fields), place)
-  if (given === null) return undefined
-  const numbers: Record<string, unknown> = {}
-  for (const name of RATES) {
-    if (!given.has(name)) continue
-    const number = given.get(name)
-    const objection = objectionTo(() => tierLimits({ [name]: number }))
-    if (objection === null) numbers[name] = number
-    else place.below(name).reject({ ...objection, expected: `${objection.expected}, or unlimited` })
-  }
-  // A burst multiplies the minute's number, so it can only be validated beside it.
-  const minuteIsSound = numbers.minute !== undefined || !given.has('minute')
-  if (given.has('burst') && minuteIsSound) {
-    const tier = { minute: numbers.minute, burst: given.get('burst') } as TierOptions
-    const objection = objectionTo(() => tierLimits(tier))
-    if (objection === null) numbers.burst = tier.burst
-    else place.below('burst').reject(objection)
-  }
-  const priority = given.has('priority')
-    ? tier.fields.priority.shape.read(given.get('priority'), place.below('priority'))
-    : undefined
-  return { ...numbers, ...(priority !== undefined && { priority }) }
-}
+export const tiers = mapped(
+  forms('a map of tiers, or "default"', {
+    words: ['default'],
+    map: mapOf('a map of tiers', { keys: names, values: tier }),
+  }),
+  (read): ReadonlyMap<string, TierOptions> =>
+    read === 'default' ? new Map(Object.entries(DEFAULT_TIERS)) : read,
+)

@@ -1,23 +1,32 @@
 import { nearestName } from '../../errors/nearest-name.js'
 import { describeValue } from '../describe-value.js'
-import { type Names, type Shape, scalar } from './shape.js'
+import { mapped, type Names, type Shape, scalar } from './shape.js'
 
 /** One of a few words. */
-export function choice<const Word extends string>(words: readonly Word[]): Shape<Word> {
-  const expected = `one of ${words.join(', ')}`
+export function choice<const Word extends string>(
+  choices: readonly Word[],
+  words = `one of ${choices.join(', ')}`,
+): Shape<Word> {
   return {
-    words: expected,
-    schema: { enum: words },
+    words,
+    schema: { enum: choices },
     read(value, place) {
-      if (words.includes(value as Word)) return value as Word
-      return place.reject({ expected, got: describeValue(value), suggestion: nearestName(value, words) })
+      if (choices.includes(value as Word)) return value as Word
+      return place.reject({
+        expected: words,
+        got: describeValue(value),
+        suggestion: nearestName(value, choices),
+      })
     },
   }
 }
 
 /** A text that matches a pattern, which the schema uses too. */
-export function text(words: string, pattern: RegExp): Shape<string> {
-  return scalar(
+export function text<Written extends string = string>(
+  words: string,
+  pattern: RegExp,
+): Shape<string, Written> {
+  return scalar<Written>(
     words,
     { type: 'string', pattern: pattern.source },
     value => typeof value === 'string' && pattern.test(value),
@@ -33,23 +42,21 @@ export function wholeNumber(minimum: number, maximum: number): Shape<number> {
   )
 }
 
-const PERCENT = /^(100(\.0{1,2})?|\d{1,2}(\.\d{1,2})?)%$/
-
 /** A percentage such as `25%`, read as 25. */
-export const percentage: Shape<number> = {
-  words: 'a percentage from 0% to 100%, such as 25%',
-  schema: { type: 'string', pattern: PERCENT.source },
-  read(value, place) {
-    if (typeof value === 'string' && PERCENT.test(value)) return Number(value.slice(0, -1))
-    return place.reject({ expected: percentage.words, got: describeValue(value) })
-  },
-}
+export const percentage = mapped(
+  text<`${number}%`>('a percentage from 0% to 100%, such as 25%', /^(100(\.0{1,2})?|\d{1,2}(\.\d{1,2})?)%$/),
+  value => Number(value.slice(0, -1)),
+)
 
 /** The name of a policy, a tier, a rule or a limit. */
 export const NAME = /^[A-Za-z0-9_-]{1,32}$/
 
+declare const KIND: unique symbol
+/** Stands, in the types of what is written in code, for the names that a configuration defines. */
+export type NameOf<Kind extends keyof Names> = string & { readonly [KIND]: Kind }
+
 /** The name of a tier or policy that the file defines. */
-export function nameOf(kind: keyof Names): Shape<string> {
+export function nameOf<Kind extends keyof Names>(kind: Kind): Shape<string, NameOf<Kind>> {
   const one = kind === 'tiers' ? 'tier' : 'policy'
   return {
     words: `the name of a ${one}`,

@@ -31,7 +31,7 @@ export function readYaml(text: string): LocatedText {
   const hostile = findHostileYaml(text)
   if (hostile !== null) {
     const place = positionIn(text, hostile.offset)
-    return { value: null, issues: [toIssue([], hostile.complaint, place)], locate: () => place }
+    return { value: null, issues: [toIssue([], hostile.complaint, place)], locator: async () => () => place }
   }
 
   // The parser's own uniqueKeys compares every key with every other; ours uses one Set per map.
@@ -48,7 +48,7 @@ export function readYaml(text: string): LocatedText {
   return {
     value: issues.length === 0 ? toPlain(document, add) : null,
     issues,
-    locate: (path, at) => positionOf(offsetOf(document, anchors, path, at)),
+    locator: async () => (path, at) => positionOf(offsetOf(document, anchors, path, at)),
   }
 }
 

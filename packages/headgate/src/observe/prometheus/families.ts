@@ -89,15 +89,23 @@ function decisionFamilies(read: ProcessStatistics): Family[] {
     {
       name: 'rate_limit_latency_seconds',
       type: 'histogram',
-      labels: ['source'],
-      help: 'How long decisions took. One in 64 of the decisions made in the process is timed, and counts as 64.',
-      samples: sumBy(decisions, ({ source }) => source).map(([source, tallies]) => ({
-        labels: { source },
-        value: histogramOf(
-          tallies.map(({ latency }) => latency),
-          read.exemplars.map(exemplar => (exemplar?.source === source ? exemplar : undefined)),
-        ),
-      })),
+      labels: ['source', 'waited'],
+      help: 'How long decisions took. One in 64 of the decisions made in the process is timed, and counts as 64. Requests that waited for room are those with waited="yes".',
+      samples: sumBy(decisions, ({ source }) => source).flatMap(([source, tallies]) => {
+        const waited = tallies.flatMap(tally => tally.waited ?? [])
+        return [
+          {
+            labels: { source },
+            value: histogramOf(
+              tallies.map(({ latency }) => latency),
+              read.exemplars.map(exemplar => (exemplar?.source === source ? exemplar : undefined)),
+            ),
+          },
+          ...(waited.length === 0
+            ? []
+            : [{ labels: { source, waited: 'yes' }, value: histogramOf(waited, []) }]),
+        ]
+      }),
     },
     {
       name: 'rate_limit_tokens_remaining',
@@ -183,6 +191,16 @@ function storeFamilies({ store }: ProcessStatistics): Family[] {
       'How often a node had lost writes it had acknowledged.',
       store.lostWrites,
     ),
+    {
+      name: 'rate_limit_late_units_total',
+      type: 'counter',
+      labels: ['outcome'],
+      help: 'Units of quotas admitted without the store: charged to it afterwards, or dropped.',
+      samples: [
+        { labels: { outcome: 'charged' }, value: store.lateUnits },
+        { labels: { outcome: 'dropped' }, value: store.droppedUnits },
+      ],
+    },
   ]
 }
 
@@ -215,6 +233,16 @@ function limiterFamilies(limiters: readonly LimiterReading[]): Family[] {
       'Policy files put in force since the start.',
       sum(({ reloads }) => reloads),
     ),
+    {
+      name: 'rate_limit_bans_total',
+      type: 'counter',
+      labels: ['policy'],
+      help: 'Bans that began, of callers who were denied too often.',
+      samples: [...new Set(limiters.flatMap(({ bans }) => Object.keys(bans)))].map(policy => ({
+        labels: { policy },
+        value: sum(({ bans }) => bans[policy] ?? 0),
+      })),
+    },
     gauge(
       'rate_limit_control_enabled',
       '0 while limits are switched off and everything passes.',

@@ -65,28 +65,21 @@ interface Topic {
   skipped: number
 }
 
-/** Samples denials: all of them in a quiet second, fewer and fewer in a flood. */
-export class Denials {
-  private readonly hitters = new HeavyHitters<Decision>(ROOM)
-  /** The one that was denied first comes first. */
-  private readonly topics = new Map<string, Topic>()
-  private kept: Denial[] = []
+/** Who is denied most: every denial is looked at in a quiet second, fewer and fewer in a flood. */
+export class MostDenied {
+  private readonly hitters = new HeavyHitters<Pick<DeniedCaller, 'policy' | 'tier'>>(ROOM)
   /** The number of denials that one sample stands for. */
-  private gap = 1
+  gap = 1
   private lastGap = 1
   private lookedAt = 0
   /** Denials until the next sample. Whoever counts a denial decrements it, and calls `look` at 0. */
   untilNext = 1
 
-  constructor(
-    private readonly unixMs: () => number,
-    private readonly random: () => number,
-  ) {}
+  constructor(private readonly random: () => number) {}
 
-  look(subject: string, decision: Decision, request: RequestFacts | null): void {
-    this.hitters.add(subject, this.gap, decision)
+  look(subject: string, by: Pick<DeniedCaller, 'policy' | 'tier'>): void {
+    this.hitters.add(subject, this.gap, by)
     this.lastGap = this.gap
-    this.keep(subject, decision, request)
     if (++this.lookedAt % LOOKED_AT === 0) this.gap *= 4
     // As if each denial were looked at with the same chance, whatever came before: so the error is known, and no
     // pace at which a caller asks is looked at always or never.
@@ -94,8 +87,8 @@ export class Denials {
       this.gap === 1 ? 1 : 1 + Math.floor(Math.log1p(-this.random()) / Math.log1p(-1 / this.gap))
   }
 
-  /** Returns the denials since the last call. */
-  take(): DeniedCallers & { readonly kept: readonly Denial[] } {
+  /** Returns those since the last call. */
+  take(): DeniedCallers {
     const worst = this.hitters.top(TOLD + 1)
     const unlistedAtMost = worst[TOLD]?.count ?? 0
     const deniedCallers = worst.slice(0, TOLD).map(({ subject, count, error, variance, detail }) => ({
@@ -106,21 +99,37 @@ export class Denials {
       policy: detail.policy,
       tier: detail.tier,
     }))
-    const { kept, lastGap: sampledOneIn } = this
+    const { lastGap: sampledOneIn } = this
     this.hitters.clear()
-    this.kept = []
     this.gap = 1
     this.lastGap = 1
     this.lookedAt = 0
     this.untilNext = 1
-    return { deniedCallers, unlistedAtMost, sampledOneIn, kept }
+    return { deniedCallers, unlistedAtMost, sampledOneIn }
+  }
+}
+
+/** Keeps some denials for review. */
+export class Denials {
+  /** The one that was denied first comes first. */
+  private readonly topics = new Map<string, Topic>()
+  private kept: Denial[] = []
+
+  constructor(private readonly unixMs: () => number) {}
+
+  /** Returns those kept since the last call. */
+  take(): readonly Denial[] {
+    const { kept } = this
+    this.kept = []
+    return kept
   }
 
-  private keep(subject: string, decision: Decision, request: RequestFacts | null): void {
+  /** Keeps a denial, if it is due. It stands for `count`. */
+  look(subject: string, decision: Decision, request: RequestFacts | null, count: number): void {
     const atMs = this.unixMs()
     const topic = this.topicOf(`${subject} ${decision.policy} ${decision.rule ?? ''}`, atMs)
     topic.lastAtMs = atMs
-    topic.skipped += this.gap
+    topic.skipped += count
     const isDue = topic.kept < FIRST || atMs - topic.keptAtMs >= QUIET_MS
     if (!isDue || this.kept.length >= KEPT_A_SECOND) return
     this.kept.push(denialOf(atMs, subject, decision, request, topic.skipped))

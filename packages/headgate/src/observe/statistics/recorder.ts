@@ -5,12 +5,13 @@
  */
 
 import type { DecisionSource } from '../../check/check.js'
-import type { PendingCheck } from '../../check/pending-check.js'
+import type { Attempt, PendingCheck } from '../../check/pending-check.js'
 import type { NamedLimit, Plan } from '../../check/plan.js'
 import type { Clock } from '../../time/clock.js'
 import { type Arrival, Arrivals } from './arrivals.js'
 import { askedRequest } from './asked-request.js'
-import { Denials } from './denials.js'
+import { Denials, MostDenied } from './denials.js'
+import { Latencies } from './latencies.js'
 import { StoreRecorder } from './store-counts.js'
 import { Tallies, type Tally } from './tally.js'
 
@@ -49,6 +50,9 @@ export interface Exemplar {
 export class Recorder {
   readonly tallies = new Tallies()
   readonly denials: Denials
+  readonly mostDenied: MostDenied
+  /** Whom limits in shadow would have denied most. */
+  readonly mostShadowDenied: MostDenied
   /** Null if they are not sampled. */
   readonly arrivals: Arrivals | null
   readonly store: StoreRecorder
@@ -61,7 +65,9 @@ export class Recorder {
 
   constructor(private readonly options: RecorderOptions) {
     const unixMs = (): number => options.clock.unixMs()
-    this.denials = new Denials(unixMs, options.random)
+    this.denials = new Denials(unixMs)
+    this.mostDenied = new MostDenied(options.random)
+    this.mostShadowDenied = new MostDenied(options.random)
     this.store = new StoreRecorder(unixMs)
     this.arrivals = options.sampleArrivals ? new Arrivals() : null
   }
@@ -76,7 +82,8 @@ export class Recorder {
     const source = check.source as DecisionSource
     const tally = source === plan.context.source ? this.tallyOf(plan) : this.find(plan, source)
     const isRemote = plan.context.source !== 'memory'
-    if (atUs > 0 && (isRemote || --this.untilTimed <= 0)) this.timed(check, tally)
+    if (check.attempt?.hasWaited) this.waited(check.attempt, plan, tally)
+    else if (atUs > 0 && (isRemote || --this.untilTimed <= 0)) this.timed(check, tally)
     if (check.charged < 0) this.denied(check, tally)
     else this.allowed(check, tally)
     if (this.arrivals !== null) this.arrived(check)
@@ -96,8 +103,10 @@ export class Recorder {
   private denied(check: PendingCheck, tally: Tally): void {
     tally.denied++
     if (check.isCached) this.store.denyCache++
-    if (check.plan.limits.length > 0 && --this.denials.untilNext <= 0)
-      this.denials.look(check.subjectOf(0), check.decision, check.request)
+    if (check.plan.limits.length === 0 || --this.mostDenied.untilNext > 0) return
+    const subject = check.subjectOf(0)
+    this.denials.look(subject, check.decision, check.request, this.mostDenied.gap)
+    this.mostDenied.look(subject, check.decision)
   }
 
   private allowed(check: PendingCheck, tally: Tally): void {
@@ -112,6 +121,9 @@ export class Recorder {
     for (let index = check.plan.shadowFrom; index < check.plan.limits.length; index++) {
       if (check.wait(index) === 0) continue
       this.shadowDenied++
+      if (--this.mostShadowDenied.untilNext > 0) return
+      const { name: policy } = check.plan.limits[index] as NamedLimit
+      this.mostShadowDenied.look(check.subjectOf(index), { policy, tier: check.plan.labels.tier })
       return
     }
   }
@@ -123,6 +135,11 @@ export class Recorder {
     const { policy, tier } = plan.labels
     const atMs = this.options.clock.unixMs()
     this.arrivals.add({ subject, policy, tier, atMs, cost, denied: !allowed, request: requestOf(check) })
+  }
+
+  private waited({ sinceUs }: Attempt, { context }: Plan, tally: Tally): void {
+    tally.waited ??= new Latencies()
+    tally.waited.add(context.clock.nowUs() - sinceUs, 1)
   }
 
   private timed(check: PendingCheck, tally: Tally): void {

@@ -9,14 +9,19 @@ export interface Report extends DeniedCallers {
   /** The duration it covers. */
   readonly durationMs: number
   /** Without tallies that are all zero. */
-  readonly decisions: readonly TallyCounts[]
+  readonly decisions: readonly ReportedTally[]
   readonly shadowDenied: number
+  /** Whom limits in shadow would have denied most; the policy is the name of the limit. */
+  readonly shadowCallers: DeniedCallers
   readonly store: Omit<StoreCounts, 'breakers' | 'callCapPerSecond'>
   /** The current state of nodes that have been unreachable. */
   readonly breakers: readonly NodeState[]
   /** Those that are kept for review. */
   readonly denials: readonly Denial[]
 }
+
+/** Waiting is measured per process alone. */
+export type ReportedTally = Omit<TallyCounts, 'waited'>
 
 type Listener = (report: Report) => void
 
@@ -41,15 +46,15 @@ export function createReporter(
   function tick(): void {
     cancel = timers.inBackground(EVERY_MS, tick)
     const now = readNow()
-    const { kept, ...denied } = recorder.denials.take()
     const report: Report = {
       durationMs: (now.atUs - before.atUs) / 1000,
       decisions: decisionsSince(before.decisions, now.decisions),
       shadowDenied: now.shadowDenied - before.shadowDenied,
       store: storeSince(before.store, now.store),
+      shadowCallers: recorder.mostShadowDenied.take(),
       breakers: now.breakers,
-      ...denied,
-      denials: kept,
+      ...recorder.mostDenied.take(),
+      denials: recorder.denials.take(),
     }
     before = now
     for (const listener of [...listeners]) tell(listener, report)
@@ -77,12 +82,12 @@ function tell(listener: Listener, report: Report): void {
 }
 
 /** Tallies are never removed and keep their order. */
-function decisionsSince(before: readonly TallyCounts[], now: readonly TallyCounts[]): TallyCounts[] {
+function decisionsSince(before: readonly TallyCounts[], now: readonly TallyCounts[]): ReportedTally[] {
   const known = new Map(before.map(tally => [keyOf(tally), tally]))
-  return now.flatMap(tally => {
+  return now.flatMap(({ waited: _, ...tally }): ReportedTally[] => {
     const earlier = known.get(keyOf(tally))
     if (earlier === undefined) return isNothing(tally) ? [] : [tally]
-    const since: TallyCounts = {
+    const since: ReportedTally = {
       ...tally,
       allowed: tally.allowed - earlier.allowed,
       denied: tally.denied - earlier.denied,
@@ -93,11 +98,11 @@ function decisionsSince(before: readonly TallyCounts[], now: readonly TallyCount
   })
 }
 
-function isNothing({ allowed, denied }: TallyCounts): boolean {
+function isNothing({ allowed, denied }: ReportedTally): boolean {
   return allowed === 0 && denied === 0
 }
 
-function keyOf({ policy, tier, rule, source }: TallyCounts): string {
+function keyOf({ policy, tier, rule, source }: ReportedTally): string {
   return JSON.stringify([policy, tier, rule, source])
 }
 
@@ -127,5 +132,7 @@ function storeSince(before: Report['store'], now: Report['store']): Report['stor
     leases: now.leases - before.leases,
     leaseUnits: now.leaseUnits - before.leaseUnits,
     lostWrites: now.lostWrites - before.lostWrites,
+    lateUnits: now.lateUnits - before.lateUnits,
+    droppedUnits: now.droppedUnits - before.droppedUnits,
   }
 }

@@ -58,6 +58,8 @@ export interface LimiterReading {
   readonly shadow: Readonly<Record<string, { readonly wouldAllow: number; readonly wouldDeny: number }>>
   readonly candidates: Readonly<Record<string, { readonly wouldAllow: number; readonly wouldDeny: number }>>
   readonly shadowDivergence: number
+  /** Bans that were seen to begin, by policy. */
+  readonly bans: Readonly<Record<string, number>>
   readonly reloads: number
   readonly faults: number
   /** The limits in force, of the first 200 at most. */

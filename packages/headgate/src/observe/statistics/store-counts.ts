@@ -42,6 +42,10 @@ export interface StoreCounts {
   readonly leases: number
   readonly leaseUnits: number
   readonly lostWrites: number
+  /** Units of quotas admitted without the store, and charged to it afterwards. */
+  readonly lateUnits: number
+  /** Those that will never be charged. */
+  readonly droppedUnits: number
   /** The state of nodes that have been unreachable, and since when. */
   readonly breakers: readonly NodeState[]
   /** The most calls this process makes in a second (`maxCallsPerSecond`); null if unbounded. */
@@ -74,6 +78,8 @@ export class StoreRecorder {
   private leases = 0
   private leaseUnits = 0
   private lostWrites = 0
+  private lateUnits = 0
+  private droppedUnits = 0
   /** By node. */
   private readonly breakers = new Map<string, NodeState>()
 
@@ -83,6 +89,7 @@ export class StoreRecorder {
     if (event.type === 'failure') this.failures[KINDS[event.code] ?? 'other']++
     else if (event.type === 'fallback') event.allowed ? this.fallbackAllowed++ : this.fallbackDenied++
     else if (event.type === 'lost-writes') this.lostWrites++
+    else if (event.type === 'late-charge') this[event.dropped ? 'droppedUnits' : 'lateUnits'] += event.units
     else if (event.type === 'lease') {
       this.leases++
       this.leaseUnits += event.units
@@ -98,8 +105,8 @@ export class StoreRecorder {
 
   read(): StoreCounts {
     const { calls, checks, failedCalls, latency, failures, denyCache, leased } = this
-    const { fallbackAllowed, fallbackDenied, leases, leaseUnits, lostWrites, breakers, callCapPerSecond } =
-      this
+    const { fallbackAllowed, fallbackDenied, leases, leaseUnits, breakers, callCapPerSecond } = this
+    const { lostWrites, lateUnits, droppedUnits } = this
     return {
       calls,
       checks,
@@ -113,6 +120,8 @@ export class StoreRecorder {
       leases,
       leaseUnits,
       lostWrites,
+      lateUnits,
+      droppedUnits,
       breakers: [...breakers.values()],
       callCapPerSecond,
     }

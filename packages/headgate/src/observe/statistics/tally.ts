@@ -17,6 +17,8 @@ export interface TallyCounts extends TallyLabels {
   readonly nearLimit: number
   /** Decisions by latency. Some stand for others, so that the total is about the number of decisions. */
   readonly latency: LatencyCounts
+  /** The time of those that were held until there was room, or until their time was over; null if none was. */
+  readonly waited: LatencyCounts | null
 }
 
 /** Counts the decisions of one policy, tier, rule and source. */
@@ -25,12 +27,13 @@ export class Tally {
   denied = 0
   nearLimit = 0
   readonly latency = new Latencies()
+  waited: Latencies | null = null
 
   constructor(readonly labels: TallyLabels) {}
 
   read(): TallyCounts {
-    const { labels, allowed, denied, nearLimit, latency } = this
-    return { ...labels, allowed, denied, nearLimit, latency: latency.read() }
+    const { labels, allowed, denied, nearLimit, latency, waited } = this
+    return { ...labels, allowed, denied, nearLimit, latency: latency.read(), waited: waited?.read() ?? null }
   }
 }
 

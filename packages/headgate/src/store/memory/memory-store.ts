@@ -1,4 +1,4 @@
-import type { Check, Refund, Renewal } from '../../check/check.js'
+import type { Check, Credit, Credited, Refund, Renewal } from '../../check/check.js'
 import type { PendingCheck } from '../../check/pending-check.js'
 import type { NamedLimit, Plan } from '../../check/plan.js'
 import { unexpected } from '../../errors/headgate-error.js'
@@ -42,6 +42,7 @@ export class MemoryStore implements Store, TableOwner {
   readonly #maxKeys: number
   readonly #tables = new Map<string, Table>()
   readonly #scratch = scratchOutcome()
+  readonly #credited = new CreditedIds()
   /** The rows of the check being decided, if it has several limits. */
   readonly #pinnedTables: Table[] = []
   readonly #pinnedRows: number[] = []
@@ -136,6 +137,15 @@ export class MemoryStore implements Store, TableOwner {
     })
   }
 
+  /** Makes a state one of which nothing is left until then. */
+  exhaust(check: Check, untilUs: number): void {
+    const { limit } = check
+    const nowUs = this.clock.nowUs()
+    this.#change(check, nowUs, true, state =>
+      Object.assign(state as object, limit.algorithm.usedUp(limit, untilUs, nowUs)),
+    )
+  }
+
   renew(renewals: readonly Renewal[]): readonly boolean[] {
     const nowUs = this.clock.nowUs()
     return renewals.map(({ check, takenAtUs }) => {
@@ -146,6 +156,21 @@ export class MemoryStore implements Store, TableOwner {
         algorithm.renew?.(limit, state, cost, takenAtUs, nowUs) ?? false
       return this.#change(check, nowUs, true, hold) ?? false
     })
+  }
+
+  credit({ check, units, id, idForMs, isLasting }: Credit): Credited {
+    const nowUs = this.clock.nowUs()
+    const { limit } = check
+    const { account } = limit.algorithm
+    if (account === undefined) throw new TypeError(`${limit.id} takes no credits`)
+    const mark = JSON.stringify([check.subject, check.scope, check.name, id])
+    const isAdded = units > 0 && !this.#credited.has(mark, nowUs)
+    const usage = this.#change(check, nowUs, isAdded, state => {
+      if (isAdded) account.credit(limit, state, units, isLasting, nowUs)
+      return account.usage(limit, state, nowUs)
+    })
+    if (isAdded) this.#credited.add(mark, nowUs, idForMs * 1_000)
+    return { usage: usage ?? account.usage(limit, limit.algorithm.empty(), nowUs), isAdded }
   }
 
   reset(checks: readonly Check[]): void {
@@ -204,6 +229,24 @@ export class MemoryStore implements Store, TableOwner {
       this.#tables.set(name, table)
     }
     return table
+  }
+}
+
+/** The ids of credits, for as long as they are remembered. Only operators add any. */
+class CreditedIds {
+  readonly #untilUs = new Map<string, number>()
+
+  has(mark: string, nowUs: number): boolean {
+    return (this.#untilUs.get(mark) ?? 0) > nowUs
+  }
+
+  add(mark: string, nowUs: number, forUs: number): void {
+    // The oldest come first.
+    for (const [known, untilUs] of this.#untilUs) {
+      if (untilUs > nowUs) break
+      this.#untilUs.delete(known)
+    }
+    this.#untilUs.set(mark, nowUs + forUs)
   }
 }
 

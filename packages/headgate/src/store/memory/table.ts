@@ -83,10 +83,11 @@ export class Table {
   ): void {
     const { algorithm } = this
     const former = this.evictedState(key, limit, nowUs)
+    const charges = mayCharge && units > 0 && algorithm.kind !== 'ban'
     // Looked at first where it may be denied, because a denied newcomer must not evict anybody.
-    if (former !== null || !mayCharge || units === 0 || units > limit.limit) {
+    if (former !== null || !charges || units > limit.limit) {
       algorithm.decide(limit, former ?? algorithm.empty(), units, nowUs, false, out)
-      if (!mayCharge || units === 0 || out.waitUs > 0) return
+      if (!charges || out.waitUs > 0) return
     }
     algorithm.decide(limit, this.add(key, limit, former, nowUs), units, nowUs, true, out)
   }

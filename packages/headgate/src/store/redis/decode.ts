@@ -1,5 +1,5 @@
 import { NOT_CHARGED } from '../../algorithms/algorithm.js'
-import type { Refund } from '../../check/check.js'
+import type { Credit, Credited, Refund } from '../../check/check.js'
 import type { PendingCheck } from '../../check/pending-check.js'
 import type { NamedLimit } from '../../check/plan.js'
 import { HeadgateError } from '../../errors/headgate-error.js'
@@ -57,7 +57,7 @@ function undecided(check: PendingCheck): PendingCheck {
 function decodeAlone(reply: unknown, check: PendingCheck, clock: ServerClock): void {
   const { limit } = check.asked.limits[0] as NamedLimit
   const { alone } = limit.algorithm.wire
-  if (!alone?.read(limit, integerOf(reply, 0), clock.nowUs(), check)) {
+  if (!alone?.read(limit, integerOf(reply, 0), clock.nowUs(), check, check.unitsOf(0))) {
     throw replyError('what a charge can leave', reply)
   }
   check.charged = 0
@@ -141,11 +141,11 @@ function decodeLimit(value: unknown, check: PendingCheck, index: number, nowUs: 
     isCharged = integerOf(value[0], 0, 1) === 1
     const state = value.slice(1).map(storedValue)
     wire.decided(limit, state, check.unitsOf(index), nowUs, isCharged, check)
-    if (!isPlausible(check, limit.limit)) throw replyError('a state', value)
+    if (!isPlausible(check, wire.mostLeft(limit) ?? limit.limit)) throw replyError('a state', value)
   } else {
     const mostLeft = wire.mostLeft(limit)
     if (mostLeft === null) throw replyError('a list', value)
-    wire.charged(limit, integerOf(value, 0, mostLeft), nowUs, check)
+    wire.charged(limit, integerOf(value, 0, mostLeft), nowUs, check, check.unitsOf(index))
   }
   check.keep(index)
   return isCharged
@@ -163,14 +163,16 @@ function storedValue(value: unknown): number | string {
 }
 
 /** Whether the numbers that follow from a state are numbers, and within the limit. */
-function isPlausible({ waitUs, remaining, resetAfterUs }: PendingCheck, limit: number): boolean {
-  return waitUs >= 0 && remaining >= 0 && remaining <= limit && resetAfterUs >= 0
+function isPlausible({ waitUs, remaining, resetAfterUs }: PendingCheck, mostLeft: number): boolean {
+  return waitUs >= 0 && remaining >= 0 && remaining <= mostLeft && resetAfterUs >= 0
 }
 
-/** Decodes the units given back, in the order of the refunds. */
+/** Decodes the units given back, in the order of the refunds; for strikes, the level of the ban that they began. */
 export function decodeRefunds(reply: unknown, refunds: readonly Refund[]): readonly number[] {
   const reader = new ReplyReader(reply)
-  const units = refunds.map(refund => Math.max(0, reader.integer(UNREADABLE, Math.max(0, refund.units))))
+  const units = refunds.map(refund =>
+    Math.max(0, reader.integer(UNREADABLE, refund.units < 0 ? MOST_BANS : refund.units)),
+  )
   reader.end()
   return units
 }
@@ -181,6 +183,18 @@ export function decodeRenewals(reply: unknown, count: number): readonly boolean[
   const held = Array.from({ length: count }, () => reader.integer(UNREADABLE, 1) === 1)
   reader.end()
   return held
+}
+
+/** No list of bans is longer. */
+const MOST_BANS = 20
+
+/** Decodes the state of a quota after a credit. */
+export function decodeCredit(reply: unknown, { check: { limit } }: Credit): Credited {
+  const { account } = limit.algorithm
+  if (account === undefined || !Array.isArray(reply)) throw replyError('the state of a quota', reply)
+  const nowUs = integerOf(reply.at(-1), 0)
+  const state = account.stateOf(reply.slice(1, -1).map(storedValue))
+  return { usage: account.usage(limit, state, nowUs), isAdded: integerOf(reply[0], 0, 1) === 1 }
 }
 
 /** What scripts that change a state say of one that cannot be read. */

@@ -1,5 +1,5 @@
 import type { Limit } from '../../algorithms/algorithm.js'
-import type { Check, Refund, Renewal } from '../../check/check.js'
+import type { Check, Credit, Refund, Renewal } from '../../check/check.js'
 import type { PendingCheck } from '../../check/pending-check.js'
 import type { NamedLimit } from '../../check/plan.js'
 import type { KeyedState } from '../../subject/key.js'
@@ -33,11 +33,12 @@ export function encodeChecks(
   keyOf: KeyOf,
   clockUs: string,
   isClockKnown: boolean,
+  serverUs: number,
 ): readonly ChecksCall[] {
-  if (isPeek) return [peekCall(checks, keyOf, clockUs)]
+  if (isPeek) return [peekCall(checks, keyOf, clockUs, serverUs)]
   const first = checks[0] as PendingCheck
-  if (areAlike(checks, first)) return [chargeCall(checks, lines, keyOf, clockUs, isClockKnown)]
-  return groupsOf(checks).map(group => chargeCall(group, lines, keyOf, clockUs, isClockKnown))
+  if (areAlike(checks, first)) return [chargeCall(checks, lines, keyOf, clockUs, isClockKnown, serverUs)]
+  return groupsOf(checks).map(group => chargeCall(group, lines, keyOf, clockUs, isClockKnown, serverUs))
 }
 
 function areAlike(checks: readonly PendingCheck[], first: PendingCheck): boolean {
@@ -70,17 +71,20 @@ function chargeCall(
   keyOf: KeyOf,
   clockUs: string,
   isClockKnown: boolean,
+  serverUs: number,
 ): ChecksCall {
   const first = checks[0] as PendingCheck
   const keys = keysOf(checks, keyOf)
   const line = lines.of(first.asked)
   const cost = line === null ? null : costOf(first)
   if (line === null || cost === null) {
-    return { script: scripts.decide, keys, args: decideArgs(first, clockUs), checks, line: null }
+    return { script: scripts.decide, keys, args: decideArgs(first, clockUs, serverUs), checks, line: null }
   }
   // An argument that need not be said takes Redis as long as some arithmetic.
   const asksTime = line.hasAlone && checks.length === 1 && !isClockKnown
-  const args = cost === 1 && !asksTime ? [...line.args] : [...line.args, String(cost)]
+  const args = [...line.args]
+  for (const sent of line.sent) args.push(sent(serverUs))
+  if (cost !== 1 || asksTime) args.push(String(cost))
   if (clockUs !== '') args.push(clockUs)
   else if (asksTime) args.push('time')
   return { script: line.script, keys, args, checks, line }
@@ -114,39 +118,50 @@ function keysOf(checks: readonly PendingCheck[], keyOf: KeyOf): string[] {
   return keys
 }
 
-function decideArgs(check: PendingCheck, clockUs: string): string[] {
+function decideArgs(check: PendingCheck, clockUs: string, serverUs: number): string[] {
   const { ends, limits } = check.asked
   const args = [clockUs, String(ends.length), ...ends.map(String), String(limits.length)]
-  addLimits(check, args)
+  addLimits(check, args, serverUs)
   return args
 }
 
-function peekCall(checks: readonly PendingCheck[], keyOf: KeyOf, clockUs: string): ChecksCall {
+function peekCall(
+  checks: readonly PendingCheck[],
+  keyOf: KeyOf,
+  clockUs: string,
+  serverUs: number,
+): ChecksCall {
   const args = [clockUs]
-  for (const check of checks) addLimits(check, args)
+  for (const check of checks) addLimits(check, args, serverUs)
   return { script: scripts.peek, keys: keysOf(checks, keyOf), args, checks, line: null }
 }
 
 /** For each limit: its kind, units and numbers. */
-function addLimits(check: PendingCheck, args: string[]): void {
+function addLimits(check: PendingCheck, args: string[], serverUs: number): void {
   for (const [index, { limit }] of check.asked.limits.entries()) {
-    const [kind, ...numbers] = limitArgs(limit)
+    const [kind, ...numbers] = limitArgs(limit, serverUs)
     args.push(kind as string, String(check.unitsOf(index)), ...numbers)
   }
 }
 
 /** Kind and numbers of a limit, as many for each. */
-function limitArgs(limit: Limit): string[] {
-  const { kind, numbers } = limit.algorithm.wire
+function limitArgs(limit: Limit, serverUs: number): string[] {
+  const { kind, numbers, sent } = limit.algorithm.wire
   const args = [kind, ...numbers(limit).map(String)]
+  if (sent !== undefined) args.push(sent(limit, serverUs))
   while (args.length <= NUMBERS) args.push('')
   return args
 }
 
 /** Encodes the arguments of refund.lua. */
-export function encodeRefunds(refunds: readonly Refund[], keyOf: KeyOf, clockUs: string): ScriptCall {
+export function encodeRefunds(
+  refunds: readonly Refund[],
+  keyOf: KeyOf,
+  clockUs: string,
+  serverUs: number,
+): ScriptCall {
   const args = refunds.flatMap(({ check, units, chargedAtUs, heldSinceUs }) => [
-    ...limitArgs(check.limit),
+    ...limitArgs(check.limit, serverUs),
     String(units),
     String(chargedAtUs ?? -1),
     String(heldSinceUs ?? -1),
@@ -155,9 +170,14 @@ export function encodeRefunds(refunds: readonly Refund[], keyOf: KeyOf, clockUs:
 }
 
 /** Encodes the arguments of renew.lua. */
-export function encodeRenewals(renewals: readonly Renewal[], keyOf: KeyOf, clockUs: string): ScriptCall {
+export function encodeRenewals(
+  renewals: readonly Renewal[],
+  keyOf: KeyOf,
+  clockUs: string,
+  serverUs: number,
+): ScriptCall {
   const args = renewals.flatMap(({ check, takenAtUs }) => [
-    ...limitArgs(check.limit),
+    ...limitArgs(check.limit, serverUs),
     String(check.cost),
     String(takenAtUs),
   ])
@@ -165,6 +185,30 @@ export function encodeRenewals(renewals: readonly Renewal[], keyOf: KeyOf, clock
 }
 
 /** Encodes the arguments of reset.lua: it reads each state as its limit says, so that no foreign data is deleted. */
-export function encodeReset(checks: readonly Check[], keyOf: KeyOf, clockUs: string): ScriptCall {
-  return { keys: checks.map(keyOf), args: [clockUs, ...checks.flatMap(({ limit }) => limitArgs(limit))] }
+export function encodeReset(
+  checks: readonly Check[],
+  keyOf: KeyOf,
+  clockUs: string,
+  serverUs: number,
+): ScriptCall {
+  return {
+    keys: checks.map(keyOf),
+    args: [clockUs, ...checks.flatMap(({ limit }) => limitArgs(limit, serverUs))],
+  }
+}
+
+/** Encodes the arguments of credit.lua. The mark of an id is beside the state, in its slot. */
+export function encodeCredit(credit: Credit, keyOf: KeyOf, clockUs: string, serverUs: number): ScriptCall {
+  const { check, units, id, idForMs, isLasting } = credit
+  const key = keyOf(check)
+  return {
+    keys: units === 0 ? [key] : [key, `${key}:credit:${id}`],
+    args: [
+      clockUs,
+      ...limitArgs(check.limit, serverUs),
+      String(units),
+      isLasting ? '1' : '0',
+      String(idForMs),
+    ],
+  }
 }

@@ -69,11 +69,13 @@ function redisChanges({ prefix, tenant, call, clockUs, timers }: RedisChangesOpt
     const args = [clockUs(), text, String(MAX_CHANGES), String(KEEP_US)]
     const reply = call(scripts.changes, [key], args, GIVE_UP_AFTER_MS)
     const found = await withinTime(reply, GIVE_UP_AFTER_MS, timers.inBackground, lateReply)
-    return textsOf(found, MAX_CHANGES).flatMap(changeOf)
+    return textsOf(found, MAX_CHANGES)
+      .flatMap(changeOf)
+      .toSorted((one, other) => other.atMs - one.atMs)
   }
 
   return {
-    add: ({ by, what }) => run(JSON.stringify({ by, what: what.slice(0, MAX_WORDS) })),
+    add: ({ by, what, atMs }) => run(JSON.stringify({ by, what: what.slice(0, MAX_WORDS), atMs })),
     read: () => run(''),
   }
 }
@@ -81,10 +83,11 @@ function redisChanges({ prefix, tenant, call, clockUs, timers }: RedisChangesOpt
 /** Skips entries that somebody else has written there. */
 function changeOf(entry: string): Change[] {
   try {
-    const [, atMs, text = ''] = ENTRY.exec(entry) ?? []
-    const { by, what } = JSON.parse(text) as { readonly by: unknown; readonly what: unknown }
+    const [, notedAtMs, text = ''] = ENTRY.exec(entry) ?? []
+    // A change that was written back says itself when it was made.
+    const { by, what, atMs = Number(notedAtMs) } = JSON.parse(text) as Partial<Record<keyof Change, unknown>>
     if (typeof what !== 'string' || (by !== null && typeof by !== 'string')) return []
-    return [{ atMs: Number(atMs), by, what }]
+    return typeof atMs === 'number' && atMs >= 0 ? [{ atMs, by, what }] : []
   } catch {
     return []
   }

@@ -1,3 +1,4 @@
+import type { PendingCheck } from '../../check/pending-check.js'
 import { HeadgateError } from '../../errors/headgate-error.js'
 import { createKeyWriter } from '../../subject/key.js'
 import type { Clock } from '../../time/clock.js'
@@ -5,10 +6,18 @@ import type { Remote } from '../remote/remote.js'
 import { parseWhole } from '../remote/remote-options.js'
 import type { World } from '../remote/remote-store.js'
 import type { RedisConnection } from './connection.js'
-import { type CheckErrors, decodeChecks, decodeRefunds, decodeRenewals, type ServerClock } from './decode.js'
+import {
+  type CheckErrors,
+  decodeChecks,
+  decodeCredit,
+  decodeRefunds,
+  decodeRenewals,
+  type ServerClock,
+} from './decode.js'
 import {
   type ChecksCall,
   encodeChecks,
+  encodeCredit,
   encodeRefunds,
   encodeRenewals,
   encodeReset,
@@ -90,6 +99,7 @@ export function createRedisRemote(
     { keys, args }: ScriptCall,
     checks: number,
     read: (reply: unknown) => Read,
+    argsAt?: (serverUs: number) => string[],
   ): Promise<Read> {
     if (unanswered >= MAX_UNANSWERED) return Promise.reject(tooMany(unanswered))
     unanswered += checks
@@ -105,19 +115,51 @@ export function createRedisRemote(
         unanswered -= checks
         throw storeError(error)
       },
+      argsAt,
     )
     world.onSent?.(reply)
     return reply
   }
 
   /** Sends the calls of one turn together. One that fails fails its own checks, unless all do. */
-  async function callAll(calls: readonly ChecksCall[]): Promise<Reply> {
+  async function callAll(
+    calls: readonly ChecksCall[],
+    encode: (checks: readonly PendingCheck[]) => readonly ChecksCall[],
+  ): Promise<Reply> {
     const replies = await Promise.allSettled(
-      calls.map(each => call(each.script, each, each.checks.length, asItIs)),
+      calls.map(each =>
+        call(
+          each.script,
+          each,
+          each.checks.length,
+          asItIs,
+          again(() => encode(each.checks)[0] as ChecksCall),
+        ),
+      ),
     )
     const failed = replies.find(reply => reply.status === 'rejected')
     if (failed !== undefined && replies.every(reply => reply.status === 'rejected')) throw failed.reason
     return { calls, replies }
+  }
+
+  /** The server's time as well as it is known: by it the periods are told among which the server's own clock picks. */
+  const serverUs = (): number => (testClockUs === null ? serverClock.nowUs() : testClockUs())
+
+  /** The arguments of a call that is encoded again, now that the server's time is known. */
+  function again(encode: () => ScriptCall): (learntUs: number) => string[] {
+    return learntUs => {
+      serverClock.learn(learntUs)
+      return encode().args
+    }
+  }
+
+  /** Makes a call other than a check. */
+  function change<Read>(
+    script: Script,
+    encode: () => ScriptCall,
+    read: (reply: unknown) => Read,
+  ): Promise<Read> {
+    return call(script, encode(), 1, read, again(encode))
   }
 
   const callBeside: CallBeside = async (script, keys, args, connectWithinMs) => {
@@ -140,13 +182,20 @@ export function createRedisRemote(
     batchKeyOf: check => (isSplit && check.plan.limits.length > 0 ? slotOf(keyOf(check.checkOf(0))) : 0),
     nodeOf: state => (isSplit ? (connection.nodeOf?.(keyOf(state)) ?? '') : ''),
     ask(checks, isPeek, testTime): Promise<Reply> {
-      const calls = encodeChecks(checks, isPeek, lines, keyOf, testTime, serverClock.isKnown())
-      if (calls.length > 1) return callAll(calls)
+      const encode = (some: readonly PendingCheck[]): readonly ChecksCall[] => {
+        const nowUs = testTime === '' ? serverClock.nowUs() : Number(testTime)
+        return encodeChecks(some, isPeek, lines, keyOf, testTime, serverClock.isKnown(), nowUs)
+      }
+      const calls = encode(checks)
+      if (calls.length > 1) return callAll(calls, encode)
       const only = calls[0] as ChecksCall
-      return call(only.script, only, checks.length, value => ({
-        calls,
-        replies: [{ status: 'fulfilled', value }],
-      }))
+      return call(
+        only.script,
+        only,
+        checks.length,
+        value => ({ calls, replies: [{ status: 'fulfilled', value }] }),
+        again(() => encode(checks)[0] as ChecksCall),
+      )
     },
     read(reply, checks) {
       const { calls, replies } = reply as Reply
@@ -160,15 +209,20 @@ export function createRedisRemote(
     },
     forgetPlans: () => lines.forget(),
     async refund(refunds) {
-      const encoded = encodeRefunds(refunds, keyOf, clockUs())
-      return call(scripts.refund, encoded, 1, reply => decodeRefunds(reply, refunds))
+      const encode = (): ScriptCall => encodeRefunds(refunds, keyOf, clockUs(), serverUs())
+      return change(scripts.refund, encode, reply => decodeRefunds(reply, refunds))
     },
     async renew(renewals) {
-      const encoded = encodeRenewals(renewals, keyOf, clockUs())
-      return call(scripts.renew, encoded, 1, reply => decodeRenewals(reply, renewals.length))
+      const encode = (): ScriptCall => encodeRenewals(renewals, keyOf, clockUs(), serverUs())
+      return change(scripts.renew, encode, reply => decodeRenewals(reply, renewals.length))
+    },
+    async credit(credit) {
+      const encode = (): ScriptCall => encodeCredit(credit, keyOf, clockUs(), serverUs())
+      return change(scripts.credit, encode, reply => decodeCredit(reply, credit))
     },
     async reset(checks) {
-      await call(scripts.reset, encodeReset(checks, keyOf, clockUs()), 1, reply => integerOf(reply, 0))
+      const encode = (): ScriptCall => encodeReset(checks, keyOf, clockUs(), serverUs())
+      await change(scripts.reset, encode, reply => integerOf(reply, 0))
     },
     heartbeat: createHeartbeat({
       prefix,
@@ -224,7 +278,8 @@ const CLOCK_KNOWN_US = 1_000_000
 
 /**
  * The server's clock as a reply of the last second told it. No decision depends on it: it only tells in which of ten windows a
- * charge was made whose reply had no room for that. While it is not known, such replies are not asked for.
+ * charge was made whose reply had no room for that, and which periods of a quota the server is told to pick from. While it is
+ * not known, such replies are not asked for.
  */
 class LearntClock implements ServerClock {
   #offsetUs = 0

@@ -2,7 +2,7 @@
  * The counts of the processes of a fleet, in Redis: each leaves its last second there once a second, under its
  * name. Bounded in number and length, and gone some seconds after a process is.
  */
-import type { Denial } from '../../observe/statistics/denials.js'
+import type { Denial, DeniedCallers } from '../../observe/statistics/denials.js'
 import type { Report } from '../../observe/statistics/report.js'
 import type { LimiterReading, Statistics } from '../../observe/statistics/statistics.js'
 import { VERSION } from '../../observe/version.js'
@@ -99,7 +99,12 @@ export function redisStatistics(options: RedisStatisticsOptions): RedisStatistic
       const shorter =
         text.length <= MAX_REPORT_LENGTH
           ? text
-          : JSON.stringify({ ...left, decisions: [], ...unlisted(left) })
+          : JSON.stringify({
+              ...left,
+              decisions: [],
+              ...unlisted(left),
+              shadowCallers: { ...left.shadowCallers, ...unlisted(left.shadowCallers) },
+            })
       await run(
         member,
         shorter,
@@ -190,10 +195,7 @@ function pointOf(entry: string): RingPoint[] {
 }
 
 /** Lists nobody, so that the one who was denied most is among those who are not listed. */
-function unlisted({
-  deniedCallers,
-  unlistedAtMost,
-}: ProcessReport): Pick<Report, 'deniedCallers' | 'unlistedAtMost'> {
+function unlisted({ deniedCallers, unlistedAtMost }: DeniedCallers) {
   return { deniedCallers: [], unlistedAtMost: deniedCallers[0]?.denied ?? unlistedAtMost }
 }
 
@@ -222,7 +224,22 @@ function isReport(left: Fields): boolean {
     isLatency(store.latency) &&
     [store.calls, store.checks, store.failedCalls].every(isCount) &&
     isListOf(breakers, ({ node, state }) => isText(node) && isText(state)) &&
-    isListOf(deniedCallers, ({ subject, denied }) => isText(subject) && isCount(denied))
+    isListOf(deniedCallers, isDeniedCaller) &&
+    isShadowCallers(left.shadowCallers)
+  )
+}
+
+function isDeniedCaller({ subject, denied }: Fields): boolean {
+  return isText(subject) && isCount(denied)
+}
+
+/** Reports of another version have none. */
+function isShadowCallers(value: unknown): boolean {
+  if (value === undefined) return true
+  return (
+    isObject(value) &&
+    [value.unlistedAtMost, value.sampledOneIn].every(isCount) &&
+    isListOf(value.deniedCallers, isDeniedCaller)
   )
 }
 

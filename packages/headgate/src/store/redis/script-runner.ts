@@ -63,10 +63,12 @@ export class ScriptRunner {
     args: string[],
     read: (reply: unknown) => Read,
     fail: (error: unknown) => never,
+    /** The arguments as they are at the time of the server, which is in another period than this process thought. */
+    argsAt?: (serverUs: number) => string[],
   ): Promise<Read> {
     const sentAtMs = this.#nowMs()
     return this.#send(script, keys, args).then(read, error =>
-      this.#again(error, script, keys, args, sentAtMs).then(read, fail),
+      this.#again(error, script, keys, args, sentAtMs, argsAt).then(read, fail),
     )
   }
 
@@ -84,11 +86,14 @@ export class ScriptRunner {
     first: unknown,
     script: Script,
     keys: string[],
-    args: string[],
+    firstArgs: string[],
     sentAtMs: number,
+    argsAt: ((serverUs: number) => string[]) | undefined,
   ): Promise<unknown> {
     let error = first
+    let args = firstArgs
     let retriedReadOnly = false
+    let retriedPeriod = false
     for (let loads = 0; ; ) {
       try {
         if (says(error, NO_SCRIPT)) return await this.#connection.eval(script.text, keys, args)
@@ -96,7 +101,10 @@ export class ScriptRunner {
         else if (this.#mayTryAgain(error, sentAtMs)) await this.#pause()
         else if (!retriedReadOnly && isReadOnly(error) && (await this.#reconnected(sentAtMs)))
           retriedReadOnly = true
-        else throw error
+        else if (!retriedPeriod && argsAt !== undefined && otherPeriodUs(error) !== null) {
+          retriedPeriod = true
+          args = argsAt(otherPeriodUs(error) as number)
+        } else throw error
       } catch (cause) {
         if (cause === error) throw error
         error = cause
@@ -165,6 +173,12 @@ export function functionLibraryCode(): string {
       `redis.register_function('${functionName}', function(KEYS, ARGV)\n${text}\nend)\n`,
   )
   return `#!lua name=${functionLibrary}\n${functions.join('')}`
+}
+
+/** The time of a server that a script has found to be in none of the periods it was told; null for any other error. */
+function otherPeriodUs(error: unknown): number | null {
+  const said = error instanceof Error ? /HEADGATE_PERIOD (\d{1,16})/.exec(error.message) : null
+  return said === null ? null : Number(said[1])
 }
 
 function says(error: unknown, reply: RegExp): boolean {

@@ -21,10 +21,75 @@ export interface Kind {
   readonly deny: string
 }
 
-export const functionLibrary = 'headgate_4023eabc'
+export const functionLibrary = 'headgate_6da246f8'
 
 /** The commands that the scripts use. */
 export const commands: readonly string[] = 'del exists get hdel hget hgetall hmget hset incrby lpush lrange ltrim pexpire pttl set time xadd xrange xtrim zadd zcard zcount zrange zrangebyscore zrank zrem zremrangebyscore zrevrangebyscore zscore'.split(' ')
+
+const ban_load = `local fields_N = call('HMGET', key_N, 'level', 'strikes', 'since')
+local level_N, strikes_N, since_N, left_N, odd_N = 0, 0, 0, units_N, false
+if fields_N[1] then
+level_N, strikes_N, since_N = fields_N[1] + 0, (fields_N[2] or -1) + 0, (fields_N[3] or -1) + 0
+if not (level_N >= 0 and strikes_N >= 0 and since_N >= 0) then
+error(BAD_STATE, 0)
+end
+odd_N = true
+if is_banned(level_N, strikes_N, since_N, within_N, spans_text_N) then
+left_N = -1
+end
+elseif call('EXISTS', key_N) == 1 then
+error(BAD_STATE, 0)
+end`
+
+const ban_functions = `local function span_of(text, level)
+local span, longest, count = 0, 0, 0
+for digits in string.gmatch(text, '%d+') do
+count, longest = count + 1, digits + 0
+if count <= level then
+span = longest
+end
+end
+return span, longest, count
+end
+local function ends_of(level, strikes, since, within, text)
+local span, longest = span_of(text, strikes == 0 and level or 0)
+local ends = since + span
+return ends, now >= ends + longest + within or since - now > longest
+end
+local function is_banned(level, strikes, since, within, text)
+if level == 0 or strikes > 0 then
+return false
+end
+local ends, is_forgotten = ends_of(level, strikes, since, within, text)
+return ends > now and not is_forgotten
+end`
+
+const ban_beyond = `if left_N >= 0 then
+local _, is_forgotten = ends_of(level_N, strikes_N, since_N, within_N, spans_text_N)
+local level, before, since = level_N, strikes_N, since_N
+if is_forgotten then
+level, before, since = 0, 0, 0
+elseif now >= since + within_N then
+before = 0
+end
+if before == 0 then
+since = math.max(now, since)
+end
+local strikes, began = before + amount, 0
+local _, longest, count = span_of(spans_text_N, 0)
+if strikes >= units_N then
+level, strikes, since = math.min(level + 1, count), 0, math.max(now, since)
+began = level
+end
+local ends = ends_of(level, strikes, since, within_N, spans_text_N)
+call('HSET', key_N, 'level', format('%d', level), 'strikes', format('%d', strikes), 'since', format('%016d', since))
+call('PEXPIRE', key_N, format('%d', ceil((ends + longest + within_N - now) / 1000) + grace_ms))
+if began > 0 then
+return began
+end
+end`
+
+const ban_reset = `call('DEL', key_N)`
 
 const permits_prepare = `local from_N, to_N = '(' .. format('%d', now), format('%d', now + 2 * span_N)`
 
@@ -126,6 +191,214 @@ end
 call('DEL', key_N)
 call('ZADD', key_N, '-1', 'reset:' .. format('%d', latest))
 call('PEXPIRE', key_N, format('%d', ceil(2 * span_N / 1000) + grace_ms))`
+
+const quota_period = `local digit_N, start_N, end_N, next_N, after_N, most_N, counts_N = string.match(terms_text_N, '^(%d)(%d+):(%d+):(%d+):(%d+):?(%d*):?(%d*)$')
+start_N, end_N, next_N = start_N * 1000, end_N * 1000, next_N * 1000
+if now_ms >= end_N then
+digit_N, start_N, end_N, next_N = (digit_N + 1) % 10, end_N, next_N, after_N * 1000
+end
+if now_ms < start_N or now_ms >= end_N then
+error('HEADGATE_PERIOD ' .. string.format('%d', now), 0)
+end`
+
+const quota_current = `${quota_period}`
+
+const quota_prepare = `${quota_period}
+local is_plain_N = most_N == ''
+digit_N, most_N = digit_N + 0, is_plain_N and 0 or most_N + 0`
+
+const quota_load = `if reads_ttl then
+odd_ttl = wrong_ttl(key_N, span_N)
+end
+local value_N = call('GET', key_N)
+local used_N, previous_N, odd_N, ahead_N, in_place_N, rich_N = 0, 0, false, false, false, nil
+if value_N then
+local number = #value_N < 16 and value_N + 0
+if number and number % 10 == digit_N and number >= 0 and not odd_ttl and (is_only_limit or find(value_N, '^%d+$') and not find(value_N, '^0.')) then
+used_N, in_place_N = (number - digit_N) / 10, true
+if used_N > 9999999 then
+local both = used_N
+used_N = both % 10000000
+previous_N = (both - used_N) / 10000000
+end
+elseif number and find(value_N, '^%d+$') and not find(value_N, '^0.') then
+local tag = number % 10
+local both = (number - tag) / 10
+local newest = both % 10000000
+local before = (both - newest) / 10000000
+local later = (tag - digit_N + 1) % 10 - 1
+if odd_ttl and odd_ttl > 0 and (later ~= 1 or odd_ttl > 3 * span_N) then
+later = 2
+end
+if later == 0 or later == 1 then
+used_N, previous_N, in_place_N, ahead_N = newest, before, true, later == 1
+elseif later == -1 then
+previous_N = newest
+end
+else
+rich_N, ahead_N = quota_state(value_N, start_N, end_N, next_N)
+end
+end
+if not is_plain_N and not rich_N then
+rich_N = { previous_N, used_N, ahead_N and next_N or end_N, 0, 0, 0, 0, 0, 0, 0, 0 }
+end
+local left_N = units_N - cost_N - used_N
+if rich_N then
+odd_N = true
+left_N = quota_left(rich_N, units_N, most_N)
+if rich_N[5] > 0 then
+left_N = math.max(0, left_N) + rich_N[5]
+end
+left_N = left_N - cost_N
+if left_N < 0 and counts_N == '1' and rich_N[2] + cost_N <= 4294967295 then
+left_N = 0
+end
+end
+odd_N = odd_N or ahead_N`
+
+const quota_write = `quota_write(key_N, state, ahead_N and (digit_N + 1) % 10 or digit_N, span_N, shift_ms)`
+
+const quota_charge = `if rich_N then
+local state = quota_charged(rich_N, units_N, most_N, counts_N, cost_N)
+${quota_write}
+elseif in_place_N and used_N + cost_N <= 9999999 and not odd_ttl then
+call('INCRBY', key_N, cost_N == 1 and '10' or format('%d0', cost_N))
+else
+local state = { previous_N, used_N + cost_N, ahead_N and next_N or end_N, 0, 0, 0, 0, 0, 0, 0, 0 }
+${quota_write}
+end`
+
+const quota_deny = `if value_N and not find(value_N, '^[%d:]+$') then
+error(BAD_STATE, 0)
+end`
+
+const quota_functions = `local function quota_state(value, starts, ends, next)
+local state = { string.match(value, '^(%d+):(%d+):(%d+):(%d+):(%d+):(%d+):(%d+):(%d+):(%d+):(%d+):(%d+)$') }
+if #state ~= 11 or #value > 160 then
+error(BAD_STATE, 0)
+end
+for index = 1, 11 do
+state[index] = state[index] + 0
+end
+if state[3] == ends then
+return state, false
+elseif state[3] == next then
+return state, true
+elseif state[3] == starts then
+return { state[2], 0, ends, 0, state[5], 0, 0, 0, 0, state[6], state[8] }, false
+end
+return { 0, 0, ends, 0, state[5], 0, 0, 0, 0, 0, 0 }, false
+end
+local function quota_left(state, units, most)
+local carried = 0
+if most > 0 and state[1] > 0 then
+carried = math.min(most, math.max(0, units - (state[1] - state[10] - state[11])))
+end
+return units + carried + state[7] - (state[2] - state[6] - state[8])
+end
+local function quota_charged(state, units, most, counts, cost)
+local beyond = math.max(0, cost - math.max(0, quota_left(state, units, most)))
+local paid = math.min(beyond, state[5])
+local over = counts == '1' and beyond - paid or 0
+return {
+state[1], state[2] + cost, state[3], state[4], state[5] - paid, state[6] + paid, state[7], state[8] + over, state[9],
+state[10], state[11],
+}
+end
+local function quota_write(key, state, digit, span, shift)
+local value
+local is_number = state[1] <= 9999999 and state[2] <= 9999999 and state[9] <= state[2]
+for index = 4, 11 do
+is_number = is_number and (index == 9 or state[index] == 0)
+end
+if is_number then
+value = format('%d', (state[1] * 10000000 + state[2]) * 10 + digit)
+else
+for index = 1, 11 do
+state[index] = format('%d', state[index])
+end
+value = table.concat(state, ':')
+end
+local lasts = (is_number or state[5] == '0') and span or 3155760000000
+call('SET', key, value, 'PXAT', format('%d', state[3] + lasts + shift))
+end`
+
+const quota_alone = `local ttl = call('PTTL', key_N)
+if ttl > span_N and ttl <= 2 * span_N then
+local value = call('GET', key_N)
+local number = #value < 16 and value + 0
+if number and number >= 0 then
+local used = (number - number % 10) / 10
+if used > 9999999 then
+used = used % 10000000
+end
+local left = units_N - cost_N - used
+if left >= 0 and used + cost_N <= 9999999 then
+call('INCRBY', key_N, cost_N == 1 and '10' or string.format('%d0', cost_N))
+return left * span_N + ttl - span_N - 1
+end
+end
+elseif ttl == -2 and cost_N <= units_N and cost_N <= 9999999 then
+local time = call('TIME')
+local now = time[1] * 1000000 + time[2]
+local seconds = time[1] + 0
+local digit, starts, ends, next = string.match(terms_text_N, '^(%d)(%d+):(%d+):(%d+):')
+starts, ends, next = starts + 0, ends + 0, next + 0
+if seconds >= ends then
+digit, starts, ends = (digit + 1) % 10, ends, next
+end
+if seconds >= starts and seconds < ends then
+call('SET', key_N, string.format('%d', cost_N * 10 + digit), 'PXAT', string.format('%d', ends * 1000 + span_N))
+return { units_N - cost_N, now }
+end
+end
+if ttl == -1 or ttl > 2 * span_N then
+odd_ttl = ttl
+end`
+
+const quota_refund = `local from, to = ahead_N and end_N or start_N, ahead_N and next_N or end_N
+local state = rich_N or { previous_N, used_N, to, 0, 0, 0, 0, 0, 0, 0, 0 }
+if charged_at then
+local at = (charged_at - charged_at % 1000) / 1000
+if at <= state[4] or at < from or at >= to then
+return 0
+end
+end
+local back = math.min(amount, state[2])
+if back > 0 then
+local over = math.min(back, state[8])
+local spent = math.min(back - over, state[6])
+state[9] = math.max(state[9], state[2])
+state[2], state[8], state[6], state[5] = state[2] - back, state[8] - over, state[6] - spent, state[5] + spent
+${quota_write}
+end
+return back`
+
+const quota_beyond = `local state = rich_N or { previous_N, used_N, ahead_N and next_N or end_N, 0, 0, 0, 0, 0, 0, 0, 0 }
+local fits = counts_N == '1' and 4294967295 - state[2] or math.max(0, quota_left(state, units_N, most_N)) + state[5]
+local first = math.min(amount, fits)
+state = quota_charged(state, units_N, most_N, counts_N, first)
+if counts_N ~= '1' then
+state[2] = state[2] + math.min(amount - first, room_beyond(units_N, state[2] - state[6]), 4294967295 - state[2])
+end
+${quota_write}`
+
+const quota_reset = `local state = rich_N or { previous_N, 0, ahead_N and next_N or end_N, 0, 0, 0, 0, 0, 0, 0, 0 }
+call('DEL', key_N)
+state[2], state[6], state[8], state[9] = 0, 0, 0, 0
+state[4] = math.max(state[4], ahead_N and end_N or now_ms)
+${quota_write}`
+
+const quota_credit = `local state = rich_N or { previous_N, used_N, ahead_N and next_N or end_N, 0, 0, 0, 0, 0, 0, 0, 0 }
+if amount > 0 then
+local field = lasts and 5 or 7
+state[field] = math.min(state[field] + amount, 4294967295)
+end
+local told = { 1, unpack(state) }
+if amount > 0 then
+${quota_write}
+end
+return told`
 
 const parts_prepare = `local part_N = ceil(span_N / parts_N)
 local part_start_N = now_ms - now_ms % part_N`
@@ -281,26 +554,23 @@ left_N = left_N - quotient
 end
 end`
 
-const counter_charge = `if in_place_N and current_N + cost_N <= 9999999 and reset_N == 0 and not odd_ttl then
-call('INCRBY', key_N, cost_N == 1 and '10' or format('%d0', cost_N))
-else
-local previous, current, window = previous_N, current_N + cost_N, odd_N and window_N + 1 or window_N
-local start, value = window * span_N, nil
+const counter_write = `local start, value = window * span_N, nil
 if previous <= 9999999 and current <= 9999999 and (reset_N == 0 or reset_N < start - span_N) then
 value = format('%d', (previous * 10000000 + current) * 10 + window % 10)
 else
 value = format('%d:%d:%d:%d', previous, current, start, reset_N)
 end
-call('SET', key_N, value, 'PXAT', format('%d', start + 2 * span_N + shift_ms))
+call('SET', key_N, value, 'PXAT', format('%d', start + 2 * span_N + shift_ms))`
+
+const counter_charge = `if in_place_N and current_N + cost_N <= 9999999 and reset_N == 0 and not odd_ttl then
+call('INCRBY', key_N, cost_N == 1 and '10' or format('%d0', cost_N))
+else
+local previous, current, window = previous_N, current_N + cost_N, odd_N and window_N + 1 or window_N
+${counter_write}
 end`
 
 const counter_deny = `if value_N and not find(value_N, '^[%d:]+$') then
 error(BAD_STATE, 0)
-end`
-
-const counter_functions = `local function wrong_ttl(key, span)
-local ttl = call('PTTL', key)
-return (ttl == -1 or ttl > 2 * span) and ttl or nil
 end`
 
 const counter_alone = `local ttl = call('PTTL', key_N)
@@ -349,13 +619,7 @@ local back = math.min(left, current)
 current, left = current - back, left - back
 end
 if left < amount then
-local start, value = window * span_N, nil
-if previous <= 9999999 and current <= 9999999 and (reset_N == 0 or reset_N < start - span_N) then
-value = format('%d', (previous * 10000000 + current) * 10 + window % 10)
-else
-value = format('%d:%d:%d:%d', previous, current, start, reset_N)
-end
-call('SET', key_N, value, 'PXAT', format('%d', start + 2 * span_N + shift_ms))
+${counter_write}
 end
 return amount - left`
 
@@ -363,13 +627,7 @@ const counter_beyond = `local used = units_N - left_N
 local more = math.min(amount, room_beyond(units_N, used))
 if more > 0 then
 local previous, current, window = previous_N, current_N + more, odd_N and window_N + 1 or window_N
-local start, value = window * span_N, nil
-if previous <= 9999999 and current <= 9999999 and (reset_N == 0 or reset_N < start - span_N) then
-value = format('%d', (previous * 10000000 + current) * 10 + window % 10)
-else
-value = format('%d:%d:%d:%d', previous, current, start, reset_N)
-end
-call('SET', key_N, value, 'PXAT', format('%d', start + 2 * span_N + shift_ms))
+${counter_write}
 end`
 
 const counter_reset = `call('DEL', key_N)
@@ -518,20 +776,7 @@ return amount - left`
 const log_beyond = `local more = math.min(amount, room_beyond(units_N, used_N))
 if more > 0 then
 cost_N = more
-if is_former_N then
-call('ZADD', key_N, '0', '0')
-call('DEL', key_N)
-elseif total_N + cost_N > 9999999999999 then
-total_N, older_N, is_former_N = restart_totals(key_N, at_N - span_N, base_N, used_N), false, true
-end
-local at_text = odd_N and format('%016d', at_N) or now_text
-call('ZADD', key_N, at_text, format('%013d:', total_N + cost_N) .. at_text)
-if older_N then
-call('ZREMRANGEBYSCORE', key_N, '-inf', '(' .. format('%d', base_us_N))
-end
-if odd_N or is_former_N or last_N < stretch_N then
-call('PEXPIRE', key_N, format('%d', ceil((at_N - now + keep_us_N) / 1000) + grace_ms))
-end
+${log_charge}
 end`
 
 const log_reset = `call('DEL', key_N)
@@ -583,15 +828,17 @@ error(BAD_STATE, 0)
 end
 local left_N = full_N - missing_N - cost_N * 1000000`
 
+const bucket_write = `local part = left % 1000000
+local tokens = format('%d.%06d', (left - part) / 1000000, part)
+call('HSET', key_N, 'tokens', tokens, 'lastRefill', format('%016d', at), 'capacity', capacity_text_N)
+call('PEXPIRE', key_N, format('%d', ceil((2 * fill_us_N + at - now) / 1000) + grace_ms))`
+
 const bucket_charge = `if is_kept_N then
 local part = left_N % 1000000
 call('HSET', key_N, 'tokens', format('%d.%06d', (left_N - part) / 1000000, part), 'lastRefill', now_text)
 else
 local left, at = left_N, at_N
-local part = left % 1000000
-local tokens = format('%d.%06d', (left - part) / 1000000, part)
-call('HSET', key_N, 'tokens', tokens, 'lastRefill', format('%016d', at), 'capacity', capacity_text_N)
-call('PEXPIRE', key_N, format('%d', ceil((2 * fill_us_N + at - now) / 1000) + grace_ms))
+${bucket_write}
 end`
 
 const bucket_functions = `local function refill_us(micro, rate)
@@ -621,10 +868,7 @@ local refilled = math.max(0, now - held_since) * rate_N
 local back = math.min(math.max(0, amount - ceil(refilled / 1000000)) * 1000000, missing_N)
 if back > 0 then
 local left, at = full_N - missing_N + back, at_N
-local part = left % 1000000
-local tokens = format('%d.%06d', (left - part) / 1000000, part)
-call('HSET', key_N, 'tokens', tokens, 'lastRefill', format('%016d', at), 'capacity', capacity_text_N)
-call('PEXPIRE', key_N, format('%d', ceil((2 * fill_us_N + at - now) / 1000) + grace_ms))
+${bucket_write}
 end
 return ceil(back / 1000000)`
 
@@ -636,10 +880,7 @@ at = now + math.min(floor((units_N - 1) * 1000000 / rate_N), owed_us)
 missing = full_N
 end
 local left = full_N - missing
-local part = left % 1000000
-local tokens = format('%d.%06d', (left - part) / 1000000, part)
-call('HSET', key_N, 'tokens', tokens, 'lastRefill', format('%016d', at), 'capacity', capacity_text_N)
-call('PEXPIRE', key_N, format('%d', ceil((2 * fill_us_N + at - now) / 1000) + grace_ms))
+${bucket_write}
 end`
 
 const bucket_reset = `local reset = math.max(at_N, tonumber(call('HGET', key_N, 'reset') or nil) or 0)
@@ -647,6 +888,34 @@ call('DEL', key_N)
 local tokens, never = format('%d.000000', units_N), format('%016d', 0)
 call('HSET', key_N, 'reset', format('%d', reset), 'tokens', tokens, 'lastRefill', never, 'capacity', capacity_text_N)
 call('PEXPIRE', key_N, format('%d', ceil((2 * fill_us_N + at_N - now) / 1000) + grace_ms))`
+
+export const testClock: string = `now, grace_ms, shift_ms = clock + 0, 600000, 4398046511104
+call = function(command, key, ...)
+if command == 'GET' then
+local ends_ms = redis.call('PEXPIRETIME', key)
+if ends_ms >= 0 and (ends_ms - shift_ms) * 1000 <= now then
+return false
+end
+end
+return redis.call(command, key, ...)
+end`
+
+const timed = `local call, find, format, ceil, floor = redis.call, string.find, string.format, math.ceil, math.floor
+local clock, now, grace_ms, shift_ms = ARGV[1], 0, 0, 0
+if clock == '' then
+local time = call('TIME')
+now = time[1] * 1000000 + time[2]
+else
+${testClock}
+end
+local now_ms = (now - now % 1000) / 1000
+local now_text = format('%016d', now)
+local function expire_after(key, keep_us)
+call('PEXPIRE', key, format('%d', ceil(keep_us / 1000) + grace_ms))
+end
+local function text_of(number)
+return format('%d', number)
+end`
 
 export const problem: string = `local function problem_of_key(problem)
 local text = type(problem) == 'table' and problem.err or problem
@@ -660,18 +929,48 @@ local function failed(problem)
 return type(problem) == 'table' and problem or redis.error_reply(problem)
 end`
 
-export const testClock: string = `now, grace_ms, shift_ms = clock + 0, 600000, 4398046511104
-call = function(command, key, ...)
-if command == 'GET' then
-local ends_ms = redis.call('PEXPIRETIME', key)
-if ends_ms >= 0 and (ends_ms - shift_ms) * 1000 <= now then
-return false
+const state = `${timed}
+local BAD_STATE, is_only_limit = 'HEADGATE_BAD_STATE the key holds something Headgate did not write', false
+local reads_ttl, odd_ttl = clock == '', nil
+local function room_beyond(units, used)
+return math.max(0, math.min(2 * units, 4294967295) - used)
+end
+local function wrong_ttl(key, span)
+local ttl = call('PTTL', key)
+return (ttl == -1 or ttl > 2 * span) and ttl or nil
+end
+${ban_functions}
+${permits_functions}
+${quota_functions}
+${parts_functions}
+${log_functions}
+${bucket_functions}
+${problem}
+local function current_quota(units_N, span_N, terms_text_N)
+units_N, span_N = units_N + 0, span_N + 0
+${quota_current}
+end
+local currents = { quota = current_quota }
+local function expect_current(first, stride, skip)
+for at = first, #ARGV, stride do
+local expect = currents[ARGV[at]]
+if expect then
+expect(ARGV[at + skip], ARGV[at + skip + 1], ARGV[at + skip + 2])
 end
 end
-return redis.call(command, key, ...)
 end`
 
 export const kinds: Readonly<Record<string, Kind>> = {
+  ban: {
+    numbers: ['units', 'within', 'spans_text'],
+    state: `level_N, strikes_N, since_N`,
+    functions: ban_functions,
+    alone: '',
+    prepare: '',
+    load: ban_load,
+    charge: '',
+    deny: '',
+  },
   permits: {
     numbers: ['units', 'span'],
     state: `used_N, last_N, frees_N, taken_N`,
@@ -681,6 +980,16 @@ export const kinds: Readonly<Record<string, Kind>> = {
     load: permits_load,
     charge: permits_charge,
     deny: permits_deny,
+  },
+  quota: {
+    numbers: ['units', 'span', 'terms_text'],
+    state: `unpack(rich_N or { previous_N, used_N, ahead_N and next_N or end_N, 0, 0, 0, 0, 0, 0, 0, 0 })`,
+    functions: quota_functions,
+    alone: quota_alone,
+    prepare: quota_prepare,
+    load: quota_load,
+    charge: quota_charge,
+    deny: quota_deny,
   },
   parts: {
     numbers: ['units', 'span', 'parts'],
@@ -695,7 +1004,7 @@ export const kinds: Readonly<Record<string, Kind>> = {
   counter: {
     numbers: ['units', 'span'],
     state: `previous_N, current_N, (odd_N and window_N + 1 or window_N) * span_N, reset_N`,
-    functions: counter_functions,
+    functions: '',
     alone: counter_alone,
     prepare: counter_prepare,
     load: counter_load,
@@ -724,35 +1033,11 @@ export const kinds: Readonly<Record<string, Kind>> = {
   },
 }
 
-export const scripts: Readonly<Record<'changes' | 'control' | 'decide' | 'heartbeat' | 'history' | 'overrides' | 'peek' | 'permissions' | 'refund' | 'renew' | 'reset' | 'statistics', Script>> = {
+export const scripts: Readonly<Record<'changes' | 'control' | 'credit' | 'decide' | 'heartbeat' | 'history' | 'overrides' | 'peek' | 'permissions' | 'refund' | 'renew' | 'reset' | 'statistics', Script>> = {
   changes: {
     sha: '019a5d7c71c29c22b36da670a0d742f514d1b878',
-    functionName: 'headgate_4023eabc_changes',
-    text: `local call, find, format, ceil, floor = redis.call, string.find, string.format, math.ceil, math.floor
-local clock, now, grace_ms, shift_ms = ARGV[1], 0, 0, 0
-if clock == '' then
-local time = call('TIME')
-now = time[1] * 1000000 + time[2]
-else
-now, grace_ms, shift_ms = clock + 0, 600000, 4398046511104
-call = function(command, key, ...)
-if command == 'GET' then
-local ends_ms = redis.call('PEXPIRETIME', key)
-if ends_ms >= 0 and (ends_ms - shift_ms) * 1000 <= now then
-return false
-end
-end
-return redis.call(command, key, ...)
-end
-end
-local now_ms = (now - now % 1000) / 1000
-local now_text = format('%016d', now)
-local function expire_after(key, keep_us)
-call('PEXPIRE', key, format('%d', ceil(keep_us / 1000) + grace_ms))
-end
-local function text_of(number)
-return format('%d', number)
-end
+    functionName: 'headgate_6da246f8_changes',
+    text: `${timed}
 if ARGV[2] ~= '' then
 redis.call('LPUSH', KEYS[1], string.format('%.0f ', math.floor(now / 1000)) .. ARGV[2])
 redis.call('LTRIM', KEYS[1], 0, tonumber(ARGV[3]) - 1)
@@ -762,7 +1047,7 @@ return redis.call('LRANGE', KEYS[1], 0, -1)`,
   },
   control: {
     sha: 'c9133a9df9e4d648d46ac18f39214f752201686b',
-    functionName: 'headgate_4023eabc_control',
+    functionName: 'headgate_6da246f8_control',
     text: `for i = 1, #ARGV, 2 do
 redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1])
 end
@@ -777,54 +1062,50 @@ end
 end
 return reply`,
   },
+  credit: {
+    sha: '9513b86289d408c65cb3d572ff2a68082b1cb1aa',
+    functionName: 'headgate_6da246f8_credit',
+    text: `${state}
+local function credit_quota(key_N, amount, lasts, units_N, span_N, terms_text_N)
+units_N, span_N = units_N + 0, span_N + 0
+local cost_N = 0
+${quota_prepare}
+${quota_load}
+${quota_deny}
+${quota_credit}
+end
+local credits = { quota = credit_quota }
+expect_current(2, 1000, 1)
+local amount = ARGV[6] + 0
+local is_done = amount > 0 and call('EXISTS', KEYS[2]) == 1
+if is_done then
+amount = 0
+end
+local reply = credits[ARGV[2]](KEYS[1], amount, ARGV[7] == '1', ARGV[3], ARGV[4], ARGV[5])
+if amount > 0 then
+call('SET', KEYS[2], '1', 'PX', ARGV[8])
+end
+if is_done then
+reply[1] = 0
+end
+reply[#reply + 1] = now
+return reply`,
+  },
   decide: {
-    sha: 'a393572e15e788131f11d563d0cc7dbcdc763ce1',
-    functionName: 'headgate_4023eabc_decide',
-    text: `local call, find, format, ceil, floor = redis.call, string.find, string.format, math.ceil, math.floor
-local clock, now, grace_ms, shift_ms = ARGV[1], 0, 0, 0
-if clock == '' then
-local time = call('TIME')
-now = time[1] * 1000000 + time[2]
-else
-now, grace_ms, shift_ms = clock + 0, 600000, 4398046511104
-call = function(command, key, ...)
-if command == 'GET' then
-local ends_ms = redis.call('PEXPIRETIME', key)
-if ends_ms >= 0 and (ends_ms - shift_ms) * 1000 <= now then
-return false
+    sha: '965366e4d5c0a89867e9c9b2810406c5ef4f92f9',
+    functionName: 'headgate_6da246f8_decide',
+    text: `${state}
+local function check_ban(key_N, cost_N, units_N, within_N, spans_text_N)
+units_N, within_N = units_N + 0, within_N + 0
+${ban_load}
+local function charge()
 end
+local function state(is_charged)
+if is_charged == 0 then
 end
-return redis.call(command, key, ...)
+return { is_charged, level_N, strikes_N, since_N }
 end
-end
-local now_ms = (now - now % 1000) / 1000
-local now_text = format('%016d', now)
-local function expire_after(key, keep_us)
-call('PEXPIRE', key, format('%d', ceil(keep_us / 1000) + grace_ms))
-end
-local function text_of(number)
-return format('%d', number)
-end
-local BAD_STATE, is_only_limit = 'HEADGATE_BAD_STATE the key holds something Headgate did not write', false
-local reads_ttl, odd_ttl = clock == '', nil
-local function room_beyond(units, used)
-return math.max(0, math.min(2 * units, 4294967295) - used)
-end
-${permits_functions}
-${parts_functions}
-${counter_functions}
-${log_functions}
-${bucket_functions}
-local function problem_of_key(problem)
-local text = type(problem) == 'table' and problem.err or problem
-for _, words in ipairs({ 'HEADGATE_BAD_STATE', 'WRONGTYPE', 'not an integer', 'attempt to ' }) do
-if string.find(text, words, 1, true) then
-return text
-end
-end
-end
-local function failed(problem)
-return type(problem) == 'table' and problem or redis.error_reply(problem)
+return left_N, odd_N, charge, state
 end
 local function check_permits(key_N, cost_N, units_N, span_N)
 units_N, span_N = units_N + 0, span_N + 0
@@ -838,6 +1119,21 @@ if is_charged == 0 then
 ${permits_deny}
 end
 return { is_charged, used_N, last_N, frees_N, taken_N }
+end
+return left_N, odd_N, charge, state
+end
+local function check_quota(key_N, cost_N, units_N, span_N, terms_text_N)
+units_N, span_N = units_N + 0, span_N + 0
+${quota_prepare}
+${quota_load}
+local function charge()
+${quota_charge}
+end
+local function state(is_charged)
+if is_charged == 0 then
+${quota_deny}
+end
+return { is_charged, unpack(rich_N or { previous_N, used_N, ahead_N and next_N or end_N, 0, 0, 0, 0, 0, 0, 0, 0 }) }
 end
 return left_N, odd_N, charge, state
 end
@@ -899,9 +1195,10 @@ return { is_charged, stored_N, written_N }
 end
 return left_N, odd_N, charge, state
 end
-local checks = { permits = check_permits, parts = check_parts, counter = check_counter, log = check_log, bucket = check_bucket }
+local checks = { ban = check_ban, permits = check_permits, quota = check_quota, parts = check_parts, counter = check_counter, log = check_log, bucket = check_bucket }
 local alternatives = ARGV[2] + 0
 local limits = math.max(1, ARGV[3 + alternatives] + 0)
+expect_current(alternatives + 4, 5, 2)
 local function look(question, index)
 local at = 5 * index + alternatives - 1
 local cost = ARGV[at + 1] + 0
@@ -965,32 +1262,8 @@ return reply`,
   },
   heartbeat: {
     sha: 'df30646d4a6c442d2ec5da1fbfad6d9eef43d6a1',
-    functionName: 'headgate_4023eabc_heartbeat',
-    text: `local call, find, format, ceil, floor = redis.call, string.find, string.format, math.ceil, math.floor
-local clock, now, grace_ms, shift_ms = ARGV[1], 0, 0, 0
-if clock == '' then
-local time = call('TIME')
-now = time[1] * 1000000 + time[2]
-else
-now, grace_ms, shift_ms = clock + 0, 600000, 4398046511104
-call = function(command, key, ...)
-if command == 'GET' then
-local ends_ms = redis.call('PEXPIRETIME', key)
-if ends_ms >= 0 and (ends_ms - shift_ms) * 1000 <= now then
-return false
-end
-end
-return redis.call(command, key, ...)
-end
-end
-local now_ms = (now - now % 1000) / 1000
-local now_text = format('%016d', now)
-local function expire_after(key, keep_us)
-call('PEXPIRE', key, format('%d', ceil(keep_us / 1000) + grace_ms))
-end
-local function text_of(number)
-return format('%d', number)
-end
+    functionName: 'headgate_6da246f8_heartbeat',
+    text: `${timed}
 local keep_us = tonumber(ARGV[3])
 local remember_us = tonumber(ARGV[4])
 local service = ARGV[5]
@@ -1014,7 +1287,7 @@ return { live, string.format('%.0f', now), before or '', live + missed, redis.ca
   },
   history: {
     sha: 'd2f3a93d444e77efa91ef15c9fd6c09f2261531e',
-    functionName: 'headgate_4023eabc_history',
+    functionName: 'headgate_6da246f8_history',
     text: `if ARGV[1] == '' then
 return redis.call('HGETALL', KEYS[1])
 end
@@ -1029,32 +1302,8 @@ return {}`,
   },
   overrides: {
     sha: 'e122a0861cb1d342b848e6f8f30bdc53d6e03c5b',
-    functionName: 'headgate_4023eabc_overrides',
-    text: `local call, find, format, ceil, floor = redis.call, string.find, string.format, math.ceil, math.floor
-local clock, now, grace_ms, shift_ms = ARGV[1], 0, 0, 0
-if clock == '' then
-local time = call('TIME')
-now = time[1] * 1000000 + time[2]
-else
-now, grace_ms, shift_ms = clock + 0, 600000, 4398046511104
-call = function(command, key, ...)
-if command == 'GET' then
-local ends_ms = redis.call('PEXPIRETIME', key)
-if ends_ms >= 0 and (ends_ms - shift_ms) * 1000 <= now then
-return false
-end
-end
-return redis.call(command, key, ...)
-end
-end
-local now_ms = (now - now % 1000) / 1000
-local now_text = format('%016d', now)
-local function expire_after(key, keep_us)
-call('PEXPIRE', key, format('%d', ceil(keep_us / 1000) + grace_ms))
-end
-local function text_of(number)
-return format('%d', number)
-end
+    functionName: 'headgate_6da246f8_overrides',
+    text: `${timed}
 local now_us = now
 local now = math.floor(now_us / 1000)
 local key = KEYS[1]
@@ -1131,53 +1380,13 @@ for i = 1, #kept do reply[#reply + 1] = kept[i] end
 return reply`,
   },
   peek: {
-    sha: '6403ae90261280b3600dc7eb89e701156c7bc2e8',
-    functionName: 'headgate_4023eabc_peek',
-    text: `local call, find, format, ceil, floor = redis.call, string.find, string.format, math.ceil, math.floor
-local clock, now, grace_ms, shift_ms = ARGV[1], 0, 0, 0
-if clock == '' then
-local time = call('TIME')
-now = time[1] * 1000000 + time[2]
-else
-now, grace_ms, shift_ms = clock + 0, 600000, 4398046511104
-call = function(command, key, ...)
-if command == 'GET' then
-local ends_ms = redis.call('PEXPIRETIME', key)
-if ends_ms >= 0 and (ends_ms - shift_ms) * 1000 <= now then
-return false
-end
-end
-return redis.call(command, key, ...)
-end
-end
-local now_ms = (now - now % 1000) / 1000
-local now_text = format('%016d', now)
-local function expire_after(key, keep_us)
-call('PEXPIRE', key, format('%d', ceil(keep_us / 1000) + grace_ms))
-end
-local function text_of(number)
-return format('%d', number)
-end
-local BAD_STATE, is_only_limit = 'HEADGATE_BAD_STATE the key holds something Headgate did not write', false
-local reads_ttl, odd_ttl = clock == '', nil
-local function room_beyond(units, used)
-return math.max(0, math.min(2 * units, 4294967295) - used)
-end
-${permits_functions}
-${parts_functions}
-${counter_functions}
-${log_functions}
-${bucket_functions}
-local function problem_of_key(problem)
-local text = type(problem) == 'table' and problem.err or problem
-for _, words in ipairs({ 'HEADGATE_BAD_STATE', 'WRONGTYPE', 'not an integer', 'attempt to ' }) do
-if string.find(text, words, 1, true) then
-return text
-end
-end
-end
-local function failed(problem)
-return type(problem) == 'table' and problem or redis.error_reply(problem)
+    sha: '20f7185e4eca0064485efdb04a8ab4b24414db8a',
+    functionName: 'headgate_6da246f8_peek',
+    text: `${state}
+local function look_at_ban(key_N, cost_N, units_N, within_N, spans_text_N)
+units_N, within_N = units_N + 0, within_N + 0
+${ban_load}
+return { 0, level_N, strikes_N, since_N }
 end
 local function look_at_permits(key_N, cost_N, units_N, span_N)
 units_N, span_N = units_N + 0, span_N + 0
@@ -1185,6 +1394,13 @@ ${permits_prepare}
 ${permits_load}
 ${permits_deny}
 return { 0, used_N, last_N, frees_N, taken_N }
+end
+local function look_at_quota(key_N, cost_N, units_N, span_N, terms_text_N)
+units_N, span_N = units_N + 0, span_N + 0
+${quota_prepare}
+${quota_load}
+${quota_deny}
+return { 0, unpack(rich_N or { previous_N, used_N, ahead_N and next_N or end_N, 0, 0, 0, 0, 0, 0, 0, 0 }) }
 end
 local function look_at_parts(key_N, cost_N, units_N, span_N, parts_N)
 units_N, span_N, parts_N = units_N + 0, span_N + 0, parts_N + 0
@@ -1212,7 +1428,8 @@ ${bucket_prepare}
 ${bucket_load}
 return { 0, stored_N, written_N }
 end
-local looks = { permits = look_at_permits, parts = look_at_parts, counter = look_at_counter, log = look_at_log, bucket = look_at_bucket }
+local looks = { ban = look_at_ban, permits = look_at_permits, quota = look_at_quota, parts = look_at_parts, counter = look_at_counter, log = look_at_log, bucket = look_at_bucket }
+expect_current(2, 5, 2)
 local reply = {}
 for index, key in ipairs(KEYS) do
 local at = 5 * index - 3
@@ -1228,7 +1445,7 @@ return reply`,
   },
   permissions: {
     sha: 'dc3ab99bc081a315232f352ed18cd89b2d2109c8',
-    functionName: 'headgate_4023eabc_permissions',
+    functionName: 'headgate_6da246f8_permissions',
     text: `local missing = {}
 if redis.acl_check_cmd then
 for _, command in ipairs(ARGV) do
@@ -1240,60 +1457,22 @@ end
 return missing`,
   },
   refund: {
-    sha: 'a966dd7c8482c125da3c6436b36202c917280bf4',
-    functionName: 'headgate_4023eabc_refund',
-    text: `local call, find, format, ceil, floor = redis.call, string.find, string.format, math.ceil, math.floor
-local clock, now, grace_ms, shift_ms = ARGV[1], 0, 0, 0
-if clock == '' then
-local time = call('TIME')
-now = time[1] * 1000000 + time[2]
-else
-now, grace_ms, shift_ms = clock + 0, 600000, 4398046511104
-call = function(command, key, ...)
-if command == 'GET' then
-local ends_ms = redis.call('PEXPIRETIME', key)
-if ends_ms >= 0 and (ends_ms - shift_ms) * 1000 <= now then
-return false
-end
-end
-return redis.call(command, key, ...)
-end
-end
-local now_ms = (now - now % 1000) / 1000
-local now_text = format('%016d', now)
-local function expire_after(key, keep_us)
-call('PEXPIRE', key, format('%d', ceil(keep_us / 1000) + grace_ms))
-end
-local function text_of(number)
-return format('%d', number)
-end
-local BAD_STATE, is_only_limit = 'HEADGATE_BAD_STATE the key holds something Headgate did not write', false
-local reads_ttl, odd_ttl = clock == '', nil
-local function room_beyond(units, used)
-return math.max(0, math.min(2 * units, 4294967295) - used)
-end
-${permits_functions}
-${parts_functions}
-${counter_functions}
-${log_functions}
-${bucket_functions}
-local function problem_of_key(problem)
-local text = type(problem) == 'table' and problem.err or problem
-for _, words in ipairs({ 'HEADGATE_BAD_STATE', 'WRONGTYPE', 'not an integer', 'attempt to ' }) do
-if string.find(text, words, 1, true) then
-return text
-end
-end
-end
-local function failed(problem)
-return type(problem) == 'table' and problem or redis.error_reply(problem)
-end
+    sha: '70aff926861ac1e6cc75320b32fcd98b9bcfc513',
+    functionName: 'headgate_6da246f8_refund',
+    text: `${state}
 local function refund_permits(key_N, amount, charged_at, held_since, units_N, span_N)
 units_N, span_N = units_N + 0, span_N + 0
 local cost_N = 0
 ${permits_prepare}
 ${permits_load}
 ${permits_refund}
+end
+local function refund_quota(key_N, amount, charged_at, held_since, units_N, span_N, terms_text_N)
+units_N, span_N = units_N + 0, span_N + 0
+local cost_N = 0
+${quota_prepare}
+${quota_load}
+${quota_refund}
 end
 local function refund_parts(key_N, amount, charged_at, held_since, units_N, span_N, parts_N)
 units_N, span_N, parts_N = units_N + 0, span_N + 0, parts_N + 0
@@ -1323,7 +1502,22 @@ ${bucket_prepare}
 ${bucket_load}
 ${bucket_refund}
 end
-local refunds = { permits = refund_permits, parts = refund_parts, counter = refund_counter, log = refund_log, bucket = refund_bucket }
+local refunds = { permits = refund_permits, quota = refund_quota, parts = refund_parts, counter = refund_counter, log = refund_log, bucket = refund_bucket }
+local function charge_beyond_ban(key_N, amount, charged_at, held_since, units_N, within_N, spans_text_N)
+units_N, within_N = units_N + 0, within_N + 0
+local cost_N = 0
+${ban_load}
+${ban_beyond}
+return 0
+end
+local function charge_beyond_quota(key_N, amount, charged_at, held_since, units_N, span_N, terms_text_N)
+units_N, span_N = units_N + 0, span_N + 0
+local cost_N = 0
+${quota_prepare}
+${quota_load}
+${quota_beyond}
+return 0
+end
 local function charge_beyond_parts(key_N, amount, charged_at, held_since, units_N, span_N, parts_N)
 units_N, span_N, parts_N = units_N + 0, span_N + 0, parts_N + 0
 local cost_N = 0
@@ -1356,7 +1550,8 @@ ${bucket_load}
 ${bucket_beyond}
 return 0
 end
-local charges = { parts = charge_beyond_parts, counter = charge_beyond_counter, log = charge_beyond_log, bucket = charge_beyond_bucket }
+local charges = { ban = charge_beyond_ban, quota = charge_beyond_quota, parts = charge_beyond_parts, counter = charge_beyond_counter, log = charge_beyond_log, bucket = charge_beyond_bucket }
+expect_current(2, 7, 1)
 local reply = {}
 for index, key in ipairs(KEYS) do
 local at = 7 * index - 5
@@ -1377,54 +1572,9 @@ end
 return reply`,
   },
   renew: {
-    sha: '223df710ea20510f769fb7bed834cb445a3fcaf8',
-    functionName: 'headgate_4023eabc_renew',
-    text: `local call, find, format, ceil, floor = redis.call, string.find, string.format, math.ceil, math.floor
-local clock, now, grace_ms, shift_ms = ARGV[1], 0, 0, 0
-if clock == '' then
-local time = call('TIME')
-now = time[1] * 1000000 + time[2]
-else
-now, grace_ms, shift_ms = clock + 0, 600000, 4398046511104
-call = function(command, key, ...)
-if command == 'GET' then
-local ends_ms = redis.call('PEXPIRETIME', key)
-if ends_ms >= 0 and (ends_ms - shift_ms) * 1000 <= now then
-return false
-end
-end
-return redis.call(command, key, ...)
-end
-end
-local now_ms = (now - now % 1000) / 1000
-local now_text = format('%016d', now)
-local function expire_after(key, keep_us)
-call('PEXPIRE', key, format('%d', ceil(keep_us / 1000) + grace_ms))
-end
-local function text_of(number)
-return format('%d', number)
-end
-local BAD_STATE, is_only_limit = 'HEADGATE_BAD_STATE the key holds something Headgate did not write', false
-local reads_ttl, odd_ttl = clock == '', nil
-local function room_beyond(units, used)
-return math.max(0, math.min(2 * units, 4294967295) - used)
-end
-${permits_functions}
-${parts_functions}
-${counter_functions}
-${log_functions}
-${bucket_functions}
-local function problem_of_key(problem)
-local text = type(problem) == 'table' and problem.err or problem
-for _, words in ipairs({ 'HEADGATE_BAD_STATE', 'WRONGTYPE', 'not an integer', 'attempt to ' }) do
-if string.find(text, words, 1, true) then
-return text
-end
-end
-end
-local function failed(problem)
-return type(problem) == 'table' and problem or redis.error_reply(problem)
-end
+    sha: 'a91ef1f89508ab033baeef35e97c9bb419b9e5e6',
+    functionName: 'headgate_6da246f8_renew',
+    text: `${state}
 local function renew_permits(key_N, amount, charged_at, units_N, span_N)
 units_N, span_N = units_N + 0, span_N + 0
 local cost_N = 0
@@ -1446,53 +1596,14 @@ end
 return reply`,
   },
   reset: {
-    sha: 'f197623d3567819a3cda59ac99d20021b7b60480',
-    functionName: 'headgate_4023eabc_reset',
-    text: `local call, find, format, ceil, floor = redis.call, string.find, string.format, math.ceil, math.floor
-local clock, now, grace_ms, shift_ms = ARGV[1], 0, 0, 0
-if clock == '' then
-local time = call('TIME')
-now = time[1] * 1000000 + time[2]
-else
-now, grace_ms, shift_ms = clock + 0, 600000, 4398046511104
-call = function(command, key, ...)
-if command == 'GET' then
-local ends_ms = redis.call('PEXPIRETIME', key)
-if ends_ms >= 0 and (ends_ms - shift_ms) * 1000 <= now then
-return false
-end
-end
-return redis.call(command, key, ...)
-end
-end
-local now_ms = (now - now % 1000) / 1000
-local now_text = format('%016d', now)
-local function expire_after(key, keep_us)
-call('PEXPIRE', key, format('%d', ceil(keep_us / 1000) + grace_ms))
-end
-local function text_of(number)
-return format('%d', number)
-end
-local BAD_STATE, is_only_limit = 'HEADGATE_BAD_STATE the key holds something Headgate did not write', false
-local reads_ttl, odd_ttl = clock == '', nil
-local function room_beyond(units, used)
-return math.max(0, math.min(2 * units, 4294967295) - used)
-end
-${permits_functions}
-${parts_functions}
-${counter_functions}
-${log_functions}
-${bucket_functions}
-local function problem_of_key(problem)
-local text = type(problem) == 'table' and problem.err or problem
-for _, words in ipairs({ 'HEADGATE_BAD_STATE', 'WRONGTYPE', 'not an integer', 'attempt to ' }) do
-if string.find(text, words, 1, true) then
-return text
-end
-end
-end
-local function failed(problem)
-return type(problem) == 'table' and problem or redis.error_reply(problem)
+    sha: 'b2e8ea8af2f68586af5bf6e0890e0c0a78a26901',
+    functionName: 'headgate_6da246f8_reset',
+    text: `${state}
+local function reset_ban(key_N, units_N, within_N, spans_text_N)
+units_N, within_N = units_N + 0, within_N + 0
+local cost_N = 0
+${ban_load}
+${ban_reset}
 end
 local function reset_permits(key_N, units_N, span_N)
 units_N, span_N = units_N + 0, span_N + 0
@@ -1500,6 +1611,13 @@ local cost_N = 0
 ${permits_prepare}
 ${permits_load}
 ${permits_reset}
+end
+local function reset_quota(key_N, units_N, span_N, terms_text_N)
+units_N, span_N = units_N + 0, span_N + 0
+local cost_N = 0
+${quota_prepare}
+${quota_load}
+${quota_reset}
 end
 local function reset_parts(key_N, units_N, span_N, parts_N)
 units_N, span_N, parts_N = units_N + 0, span_N + 0, parts_N + 0
@@ -1529,7 +1647,8 @@ ${bucket_prepare}
 ${bucket_load}
 ${bucket_reset}
 end
-local resets = { permits = reset_permits, parts = reset_parts, counter = reset_counter, log = reset_log, bucket = reset_bucket }
+local resets = { ban = reset_ban, permits = reset_permits, quota = reset_quota, parts = reset_parts, counter = reset_counter, log = reset_log, bucket = reset_bucket }
+expect_current(2, 4, 1)
 local forgotten = 0
 for index, key in ipairs(KEYS) do
 local at = 4 * index - 2
@@ -1546,32 +1665,8 @@ return forgotten`,
   },
   statistics: {
     sha: 'af68efb1ea7ae8fe3bf3d7b1c66d9c5b5b18a8cc',
-    functionName: 'headgate_4023eabc_statistics',
-    text: `local call, find, format, ceil, floor = redis.call, string.find, string.format, math.ceil, math.floor
-local clock, now, grace_ms, shift_ms = ARGV[1], 0, 0, 0
-if clock == '' then
-local time = call('TIME')
-now = time[1] * 1000000 + time[2]
-else
-now, grace_ms, shift_ms = clock + 0, 600000, 4398046511104
-call = function(command, key, ...)
-if command == 'GET' then
-local ends_ms = redis.call('PEXPIRETIME', key)
-if ends_ms >= 0 and (ends_ms - shift_ms) * 1000 <= now then
-return false
-end
-end
-return redis.call(command, key, ...)
-end
-end
-local now_ms = (now - now % 1000) / 1000
-local now_text = format('%016d', now)
-local function expire_after(key, keep_us)
-call('PEXPIRE', key, format('%d', ceil(keep_us / 1000) + grace_ms))
-end
-local function text_of(number)
-return format('%d', number)
-end
+    functionName: 'headgate_6da246f8_statistics',
+    text: `${timed}
 local keep_us = tonumber(ARGV[4])
 local name = ARGV[2]
 local oldest = text_of(math.max(0, math.floor((now - tonumber(ARGV[5])) / 1000)))

@@ -6,7 +6,7 @@ import { printable } from '../../errors/shown-text.js'
  * prefixes them. Errors about the node contain the name of the script too, but at their end.
  */
 const ABOUT_ONE_KEY =
-  /\bWRONGTYPE |value is not (?:an integer|a valid float)|\bERR (?:Error running script \(call to f_[0-9a-f]{40}\): )?user_(?:script|function): ?\d{1,9}: /
+  /\bWRONGTYPE |HEADGATE_PERIOD |value is not (?:an integer|a valid float)|\bERR (?:Error running script \(call to f_[0-9a-f]{40}\): )?user_(?:script|function): ?\d{1,9}: /
 
 /** The error of what was asked of Redis beside the requests: a Redis that hangs must not hold up whoever reads it. */
 export function lateReply(ms: number): HeadgateError {

@@ -17,8 +17,10 @@ const MOST_TEXTS_EVER = 256
 /** A script for the checks of one plan. */
 export interface StraightLine {
   readonly script: Script
-  /** What it takes before the cost: the numbers of its limits, unless they are in its text. */
+  /** What it takes first: the numbers of its limits, unless they are in its text. */
   readonly args: readonly string[]
+  /** What it takes then, before the cost: what changes with the time of the server. */
+  readonly sent: readonly ((serverUs: number) => string)[]
   /** Whether a lone check is answered with one integer. */
   readonly hasAlone: boolean
 }
@@ -76,7 +78,8 @@ export class StraightLines {
     if (!this.ever.has(sha) && this.ever.size >= MOST_TEXTS_EVER) return null
     this.ever.add(sha)
     const args = isInText ? [] : uses.flatMap(({ numbers }) => numbers.map(String))
-    return { script: { sha, text, functionName: '' }, args, hasAlone }
+    const sent = uses.flatMap(use => (use.sent === null ? [] : [use.sent]))
+    return { script: { sha, text, functionName: '' }, args, sent, hasAlone }
   }
 }
 
@@ -91,26 +94,29 @@ interface Use {
   readonly name: string
   readonly kind: Kind
   readonly numbers: readonly (number | string)[]
+  /** The last of them if it is sent with every call. */
+  readonly sent: ((serverUs: number) => string) | null
   /** Whether it takes the cost of the request, and not always one unit. */
   readonly isCost: boolean
   readonly hasAlone: boolean
 }
 
 function useOf({ limit, countsRequests }: NamedLimit): Use {
-  const { kind, numbers, alone } = limit.algorithm.wire
+  const { kind, numbers, sent, alone } = limit.algorithm.wire
   return {
     name: kind,
     kind: kinds[kind] as Kind,
     numbers: numbers(limit),
+    sent: sent === undefined ? null : serverUs => sent(limit, serverUs),
     isCost: !countsRequests,
     hasAlone: alone?.isPossible(limit) === true,
   }
 }
 
 /** A number that is written into a text must be one: everything else in it is ours. */
-function isKnown({ kind, numbers }: Use): boolean {
-  if (kind === undefined || kind.numbers.length !== numbers.length) return false
-  return kind.numbers.every((name, index) => {
+function isKnown({ kind, numbers, sent }: Use): boolean {
+  if (kind === undefined || kind.numbers.length !== numbers.length + (sent === null ? 0 : 1)) return false
+  return kind.numbers.slice(0, numbers.length).every((name, index) => {
     const number = numbers[index]
     return name.endsWith('_text') ? /^[\d./e+-]+$/.test(String(number)) : Number.isFinite(number)
   })
@@ -134,18 +140,19 @@ end
 end`
   const functions = functionsIn([...new Set(uses.map(({ kind }) => kind.functions))].join('\n'), loop)
   const code = [each(writer => writer.of('prepare')), functions, loop].join('\n')
+  const costAt = namesOf(uses, isInText).length + 1
   // Everything is local to one function: a variable of its surroundings costs as much as thirty steps of arithmetic. When a key
   // cannot be read, it goes on behind it.
   return joined([
     `local done, now${hasAlone ? ', odd_ttl' : ''} = 0, nil`,
     isTestClock ? 'local clock = table.remove(ARGV)' : '',
     hasAlone
-      ? `if #KEYS == 1 and not ARGV[2] then\nlocal call, key_1, cost = redis.call, KEYS[1], (ARGV[1] or 1) + 0\n${written[0]?.of('alone')}\nend`
+      ? `if #KEYS == 1 and not ARGV[${costAt + 1}] then\nlocal call, key_1, cost = redis.call, KEYS[1], (ARGV[${costAt}] or 1) + 0\n${argumentsOf(uses, isInText)}\n${written[0]?.of('alone')}\nend`
       : '',
     'local function decide()',
     'local call, keys, size = redis.call, KEYS, #KEYS',
-    isInText ? '' : argumentsOf(uses),
-    `local cost = (ARGV[${isInText ? 1 : numbersOf(uses) + 1}] or 1) + 0`,
+    argumentsOf(uses, isInText),
+    `local cost = (ARGV[${costAt}] or 1) + 0`,
     isTestClock ? `local grace_ms, shift_ms\n${testClock}` : SERVER_CLOCK,
     namesIn(code),
     withoutSwitches(code, isTestClock, hasAlone),
@@ -214,8 +221,8 @@ class Writer {
       .replace(/\bcost_N\b/g, isCost ? 'cost' : '1')
       .replace(/\bis_only_limit\b/g, `${this.isOnly}`)
     if (this.isInText) {
-      for (const [index, name] of kind.numbers.entries()) {
-        const number = numbers[index] as number | string
+      for (const [index, number] of numbers.entries()) {
+        const name = kind.numbers[index]
         const text = typeof number === 'string' ? `'${number}'` : `${number}`
         written = written.replace(new RegExp(`\\b${name}_N\\b`, 'g'), text)
       }
@@ -224,20 +231,19 @@ class Writer {
   }
 }
 
-function numbersOf(uses: readonly Use[]): number {
-  return uses.reduce((count, { numbers }) => count + numbers.length, 0)
+/** The numbers that come as arguments, in order: those that are not in the text, then those that are sent with every call. */
+function namesOf(uses: readonly Use[], isInText: boolean): string[] {
+  const named = uses.map(({ kind, numbers }, index) => ({
+    fixed: kind.numbers.slice(0, numbers.length).map(name => `${name}_${index + 1}`),
+    sent: kind.numbers.slice(numbers.length).map(name => `${name}_${index + 1}`),
+  }))
+  return [...(isInText ? [] : named.flatMap(({ fixed }) => fixed)), ...named.flatMap(({ sent }) => sent)]
 }
 
-function argumentsOf(uses: readonly Use[]): string {
-  const lines: string[] = []
-  let position = 0
-  for (const [index, { kind }] of uses.entries()) {
-    for (const name of kind.numbers) {
-      position++
-      lines.push(`local ${name}_${index + 1} = ARGV[${position}]${name.endsWith('_text') ? '' : ' + 0'}`)
-    }
-  }
-  return lines.join('\n')
+function argumentsOf(uses: readonly Use[], isInText: boolean): string {
+  return namesOf(uses, isInText)
+    .map((name, index) => `local ${name} = ARGV[${index + 1}]${/_text_\d+$/.test(name) ? '' : ' + 0'}`)
+    .join('\n')
 }
 
 /** Short names for what the code calls, and the times it reads. */

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Limit } from '../../algorithms/algorithm.js'
+import { quota } from '../../algorithms/quota.js'
 import { slidingWindowCounter } from '../../algorithms/sliding-window-counter.js'
 import { slidingWindowLog } from '../../algorithms/sliding-window-log.js'
 import { tokenBucket } from '../../algorithms/token-bucket.js'
@@ -50,6 +51,35 @@ function admittedByFleet(limit: Limit, processes: number, times: number): number
 }
 
 describe("a process's share", () => {
+  it('a quota goes on from what the store last said was left, and a caller nobody has seen gets a part of one day', () => {
+    const month = quota({ limit: 3_100, per: 'month' })
+    const count = (share: LocalShare): number => {
+      let admitted = 0
+      while (admitted < 4_000 && admits(share, month)) admitted++
+      return admitted
+    }
+    const share = (): LocalShare => new LocalShare(manualClock(), () => 4)
+    expect(count(share())).toBe(25)
+    const known = share()
+    tell(known, month, 3_000)
+    expect(count(known)).toBe(750)
+    const nearlyOut = share()
+    tell(nearlyOut, month, 8)
+    expect(count(nearlyOut)).toBe(2)
+  })
+
+  it('a quota of less than a unit a day admits one request of a caller nobody has seen, and a quota of 0 none', () => {
+    for (const [limit, admitted] of [
+      [10, true],
+      [1, true],
+      [0, false],
+    ] as const) {
+      const share = new LocalShare(manualClock(), () => 4)
+      const month = quota({ limit, per: 'month' })
+      expect([admits(share, month), admits(share, month)]).toEqual([admitted, false])
+    }
+  })
+
   it('the shares of a fleet add up to no more than the limit, and to most of it', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 12 }), fc.integer({ min: 1, max: 200 }), (processes, limit) => {

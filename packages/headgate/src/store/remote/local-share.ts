@@ -4,7 +4,8 @@
  *
  * A share below one unit becomes one unit in a longer window. A cost above the share but within the limit takes an
  * untouched share whole, and the rest is a debt that keeps the key closed until it would have been earned. A key
- * starts from what the store last said was left of it.
+ * starts from what the store last said was left of it; of a quota of which nothing is known, from a day's part. A ban that
+ * the store has told of lasts here as long.
  */
 import { type Limit, NEVER, NOT_CHARGED } from '../../algorithms/algorithm.js'
 import { type Check, type Refund, type Renewal, stateOf } from '../../check/check.js'
@@ -17,6 +18,7 @@ import { CheckMap } from './check-map.js'
 /** What the store last said of a key. */
 interface Known {
   remaining: number
+  /** When it said so; of a ban, when it ends. */
   atUs: number
   isSeeded: boolean
   /** Units charged to the share for others when the store was last lost, and when. */
@@ -94,10 +96,29 @@ export class LocalShare {
   }
 
   private learnOf(check: PendingCheck, index: number): void {
-    const { limit } = (check.asked.limits[index] as NamedLimit).limit
+    const { limit, algorithm } = (check.asked.limits[index] as NamedLimit).limit
     const remaining = check.left(index)
-    const isAmple = remaining * 2 >= limit && remaining >= limit - Math.floor(limit / this.liveProcesses())
+    if (algorithm.kind === 'ban') {
+      this.learnBan(check, index)
+      return
+    }
+    // Of a quota every caller is noted: its share is no part of what one outage should give away.
+    const isAmple =
+      algorithm.account === undefined &&
+      remaining * 2 >= limit &&
+      remaining >= limit - Math.floor(limit / this.liveProcesses())
     if (!isAmple || this.known.size > 0) this.note(check.checkOf(index), remaining, isAmple)
+  }
+
+  /** A ban that the store has made outlasts the store. */
+  private learnBan(check: PendingCheck, index: number): void {
+    const waitUs = check.wait(index)
+    if (waitUs === 0 && this.known.size === 0) return
+    const state = check.checkOf(index)
+    const entry = this.known.get(state)
+    const atUs = this.clock.nowUs() + waitUs
+    if (entry !== undefined) Object.assign(entry, { atUs, isSeeded: false })
+    else if (waitUs > 0) this.known.set(state, { remaining: 0, atUs, isSeeded: false, seed: null })
   }
 
   private note(check: Check, remaining: number, isAmple: boolean): void {
@@ -146,8 +167,13 @@ export class LocalShare {
    */
   private seed(state: Check, whole: Limit): void {
     const entry = this.known.size === 0 ? undefined : this.known.get(state)
+    if (entry === undefined) this.seedUnknown(state, whole)
     if (entry === undefined || entry.isSeeded) return
     entry.isSeeded = true
+    if (whole.algorithm.kind === 'ban') {
+      if (entry.atUs > this.clock.nowUs()) this.memory.exhaust(state, entry.atUs)
+      return
+    }
     this.takeSeedBack(state, entry, whole)
     const nowUs = this.clock.nowUs()
     if (nowUs - entry.atUs >= state.limit.quota.windowUs) return
@@ -156,6 +182,16 @@ export class LocalShare {
     if (units <= 0) return
     const charged = this.ask(state, units)
     if (charged.chargedAtUs !== NOT_CHARGED) entry.seed = { units, atUs: charged.chargedAtUs }
+  }
+
+  /** A caller of whose quota nothing is known has a day's part of it, divided among the processes, and a unit at least. */
+  private seedUnknown(state: Check, whole: Limit): void {
+    const perDay = whole.algorithm.account?.perDay(whole)
+    if (perDay === undefined) return
+    this.known.set(state, { remaining: perDay, atUs: this.clock.nowUs(), isSeeded: true, seed: null })
+    const part = Math.max(1, Math.floor(perDay / this.liveProcesses()))
+    const units = this.ask(state, 0).remaining - part
+    if (units > 0) this.ask(state, units)
   }
 
   /** Takes an earlier seed out of the share, as far as it still counts there. */

@@ -67,7 +67,7 @@ export function logOutages(options: OutageLogOptions): OnStoreEvent {
     const decisions = decidedWithout - outage.decidedBefore
     logger.info(
       { event: 'breaker', state: 'closed', node, outageMs, decisions },
-      `${nameOf(node)} is back: not called for ${spanOf(outageMs)}, ${decisions} decisions made without it${suppressedNote(leftOut)}`,
+      `${nameOf(node)} is back: not called for ${spanOf(outageMs)}, ${decisions === 1 ? '1 decision' : `${decisions} decisions`} made without it${suppressedNote(leftOut)}`,
     )
   }
 
@@ -94,7 +94,7 @@ export function logOutages(options: OutageLogOptions): OnStoreEvent {
     if (event.type === 'fallback') decidedWithout++
     else if (event.type === 'failure') sayFailure(event)
     else if (event.type === 'lost-writes') logLostWrites()
-    else if (event.type === 'lease') return
+    else if (event.type === 'lease' || event.type === 'late-charge') return
     else if (event.state === 'open') sayOpen(event.node, event.because)
     else if (event.state === 'closed') sayClosed(event.node)
   }

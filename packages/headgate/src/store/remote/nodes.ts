@@ -183,6 +183,11 @@ export function isStoreFailure(error: unknown): boolean {
   return !isHeadgateError(error) || STORE_FAILURES.includes(error.code)
 }
 
+/** Whether the store was certainly not asked. */
+export function wasNotSent(error: unknown): boolean {
+  return isUnasked(error) || (isHeadgateError(error) && error.code === 'ERR_HEADGATE_STORE_CAPPED')
+}
+
 /** Whether the call was not made, for reasons of this process. */
 function isUnasked(error: unknown): boolean {
   return isHeadgateError(error) && error.code === 'ERR_HEADGATE_STORE_UNAVAILABLE'

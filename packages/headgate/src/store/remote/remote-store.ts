@@ -6,7 +6,15 @@
  * A check of several subjects on a cluster is split by slot before the batch; the share of a region replaces the limits
  * that are asked; a cap on calls and the wait for the first connection are at `send`.
  */
-import type { Check, DecisionSource, FailureMode, Refund, Renewal } from '../../check/check.js'
+import type {
+  Check,
+  Credit,
+  Credited,
+  DecisionSource,
+  FailureMode,
+  Refund,
+  Renewal,
+} from '../../check/check.js'
 import { PendingCheck } from '../../check/pending-check.js'
 import { NamedLimit, NO_LABELS, NOBODY_LISTENS, Plan } from '../../check/plan.js'
 import { HeadgateError, isHeadgateError } from '../../errors/headgate-error.js'
@@ -19,10 +27,11 @@ import { type Call, CheckCall, PromisedCall } from './call.js'
 import { Deadlines } from './deadlines.js'
 import { type AskedAt, DenyCache } from './deny-cache.js'
 import { createFleet, type Fleet } from './fleet.js'
+import { LateCharges } from './late-charges.js'
 import { Leases } from './leases.js'
 import { LocalShare } from './local-share.js'
 import { logOutages } from './log-outages.js'
-import { isStoreFailure, Nodes } from './nodes.js'
+import { isStoreFailure, Nodes, wasNotSent } from './nodes.js'
 import { RegionLimits } from './region-share.js'
 import type { Remote } from './remote.js'
 import type { RemoteSettings } from './remote-options.js'
@@ -56,6 +65,7 @@ export class RemoteStore implements Store {
   readonly #region: RegionLimits | null
   readonly #leases: Leases
   readonly #local: LocalShare
+  readonly #late: LateCharges
   readonly #splitter: Splitter | null
   readonly #batches: Batches
   /** Null in the mode `throw`, in which every call is made. */
@@ -90,6 +100,17 @@ export class RemoteStore implements Store {
     this.#denials = deniedSubjects === 0 ? null : new DenyCache(remote.testClock ?? clock, deniedSubjects)
     this.#region = share === null ? null : new RegionLimits(share)
     this.#local = new LocalShare(clock, () => this.#fleet.mayBeLive())
+    this.#late = new LateCharges({
+      clock,
+      timers,
+      groupOf: ({ subject }) => (remote.isSplit ? slotSubject(subject) : ''),
+      isAway: check =>
+        (this.#nodes?.unavailable(remote.isSplit ? remote.nodeOf(check) : '') ?? null) !== null,
+      charge: refunds => this.#refundInStore(refunds),
+      wasNotSent,
+      onCharged: (limit, units, isDropped) =>
+        this.#onEvent({ type: 'late-charge', limit, units, dropped: isDropped }),
+    })
     this.#leases = new Leases({
       clock,
       timers,
@@ -315,8 +336,10 @@ export class RemoteStore implements Store {
     this.#failed(error)
     // What is only watched is never denied: its limits are counted in this process.
     const mode = check.plan.bindsNobody ? 'local' : (check.onStoreFailure ?? storeMode)
-    if (mode === 'local') this.#local.decide(check)
-    else check.charged = mode === 'open' ? 0 : -1
+    if (mode === 'local') {
+      this.#local.decide(check)
+      if (wasNotSent(error)) this.#late.note(check)
+    } else check.charged = mode === 'open' ? 0 : -1
     if (!check.isPeek) this.#onEvent({ type: 'fallback', mode, allowed: check.charged >= 0 })
     check.settle(mode)
   }
@@ -389,7 +412,10 @@ export class RemoteStore implements Store {
   async refund(refunds: readonly Refund[]): Promise<readonly number[]> {
     return this.#apart(
       refunds,
-      here => this.#local.refund(here),
+      here => {
+        this.#late.settled(here)
+        return this.#local.refund(here)
+      },
       there =>
         this.#changing(there, () =>
           this.#orNone(
@@ -421,6 +447,17 @@ export class RemoteStore implements Store {
         return group
       }),
     )
+  }
+
+  /** Rejects while the store cannot be asked: whoever credits tries again with the same id. */
+  async credit(credit: Credit): Promise<Credited> {
+    const credited = await this.#changing([credit], () =>
+      this.#call([credit], async ([one]) => {
+        if (this.#remote.credit === undefined) throw noCredits()
+        return [await this.#remote.credit(this.#ofRegion(one as Credit))]
+      }),
+    )
+    return credited[0] as Credited
   }
 
   #refundInStore(refunds: readonly Refund[]): Promise<readonly number[]> {
@@ -527,6 +564,7 @@ export class RemoteStore implements Store {
     this.#remote.firstConnection?.hurry()
     await this.#leases.close()
     await this.#splitter?.close()
+    await this.#late.close()
     this.#batches.flush()
     if (this.#inFlight > 0) {
       await new Promise<void>(resolve => {
@@ -537,6 +575,10 @@ export class RemoteStore implements Store {
     await this.#remote.close()
     this.#deadlines.stop()
   }
+}
+
+function noCredits(): HeadgateError {
+  return new HeadgateError('ERR_HEADGATE_INVALID_OPTION', 'credit: the store keeps no credits')
 }
 
 function isHere({ isLocal }: { readonly isLocal?: boolean }): boolean {

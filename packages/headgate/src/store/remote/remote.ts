@@ -1,4 +1,4 @@
-import type { Check, DecisionSource, Refund, Renewal } from '../../check/check.js'
+import type { Check, Credit, Credited, DecisionSource, Refund, Renewal } from '../../check/check.js'
 import type { PendingCheck } from '../../check/pending-check.js'
 import type { HeadgateError } from '../../errors/headgate-error.js'
 import type { Clock } from '../../time/clock.js'
@@ -31,6 +31,8 @@ export interface Remote {
   forgetPlans?(): void
   refund(refunds: readonly Refund[]): Promise<readonly number[]>
   renew(renewals: readonly Renewal[]): Promise<readonly boolean[]>
+  /** Adds units to a quota; left out if the store has no credits. */
+  credit?(credit: Credit): Promise<Credited>
   reset(checks: readonly Check[]): Promise<void>
   /** Counts this process in; returns how many there are, and how many nodes have forgotten it. */
   heartbeat(): Promise<Beat>

@@ -18,6 +18,13 @@ export type StoreEvent =
   | { readonly type: 'lost-writes' }
   /** Units of a limit were leased, to be spent in this process. */
   | { readonly type: 'lease'; readonly limit: string; readonly units: number }
+  /** Units of a quota that were admitted while the store was not asked have been charged to it, or could not be. */
+  | {
+      readonly type: 'late-charge'
+      readonly limit: string
+      readonly units: number
+      readonly dropped: boolean
+    }
 
 export type OnStoreEvent = (event: StoreEvent) => void
 
@@ -37,6 +44,10 @@ export interface StoreHealth {
    * writes.
    */
   readonly lostWrites: number
+  /** Units of quotas that were admitted while the store was not asked, and were charged to it afterwards. */
+  readonly lateUnits: number
+  /** Units of quotas that were admitted while the store was not asked, and will never be charged. */
+  readonly droppedUnits: number
   /** Whether Redis may evict limits when memory is short: its `maxmemory-policy` is not `noeviction`. */
   readonly evictionPolicyUnsafe: boolean
 }
@@ -48,18 +59,30 @@ export class StoreTally {
   private fallbackAllowed = 0
   private fallbackDenied = 0
   private lostWrites = 0
+  private lateUnits = 0
+  private droppedUnits = 0
 
   count(event: StoreEvent): void {
     if (event.type === 'failure') this.backendErrors++
     else if (event.type === 'fallback') event.allowed ? this.fallbackAllowed++ : this.fallbackDenied++
     else if (event.type === 'lost-writes') this.lostWrites++
+    else if (event.type === 'late-charge') this[event.dropped ? 'droppedUnits' : 'lateUnits'] += event.units
     else if (event.type === 'lease') return
     else if (event.state === 'closed') delete this.breakers[event.node]
     else this.breakers[event.node] = event.state
   }
 
   read(): Omit<StoreHealth, 'liveProcesses' | 'sharedAmong' | 'evictionPolicyUnsafe'> {
-    const { breakers, backendErrors, fallbackAllowed, fallbackDenied, lostWrites } = this
-    return { breakers: { ...breakers }, backendErrors, fallbackAllowed, fallbackDenied, lostWrites }
+    const { breakers, backendErrors, fallbackAllowed, fallbackDenied, lostWrites, lateUnits, droppedUnits } =
+      this
+    return {
+      breakers: { ...breakers },
+      backendErrors,
+      fallbackAllowed,
+      fallbackDenied,
+      lostWrites,
+      lateUnits,
+      droppedUnits,
+    }
   }
 }

@@ -1,6 +1,6 @@
 import { concurrency } from '../../algorithms/concurrency.js'
 import { slidingWindowLog } from '../../algorithms/sliding-window-log.js'
-import { defineConfig, type RuleInput } from '../../config/define-config.js'
+import { type ConfigOptions, defineConfig, type PolicyInput } from '../../config/define-config.js'
 import { createLimiter, type Limiter } from '../../limiter/limiter.js'
 import { same } from '../laws/law.js'
 import { type AdapterLaw, type AnyLimit, limitOf, SUBJECT } from './adapter-law.js'
@@ -93,7 +93,8 @@ function gateOf(refundIf: RefundIfOfRule): AnyLimit {
   return { limiter: createLimiter({ config }), subject: SUBJECT } as AnyLimit
 }
 
-type RefundIfOfRule = RuleInput<string, string>['refundIf'] & {}
+type Rules = ConfigOptions<Record<string, PolicyInput>, 'default'>['rules'] & {}
+type RefundIfOfRule = Rules[number]['refundIf'] & {}
 type AnyLimiter = Limiter<string, string>
 
 function onePermit(): AnyLimiter {

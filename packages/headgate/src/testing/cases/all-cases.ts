@@ -1,5 +1,7 @@
+import { banCases } from './ban.js'
 import type { CaseTable } from './case-table.js'
 import { concurrencyCases } from './concurrency.js'
+import { quotaCases } from './quota.js'
 import { slidingWindowBucketsCases } from './sliding-window-buckets.js'
 import { slidingWindowCounterCases } from './sliding-window-counter.js'
 import { slidingWindowLogCases } from './sliding-window-log.js'
@@ -11,5 +13,7 @@ export const caseTables: readonly CaseTable[] = [
   slidingWindowCounterCases,
   slidingWindowBucketsCases,
   tokenBucketCases,
+  quotaCases,
   concurrencyCases,
+  banCases,
 ]

@@ -11,6 +11,8 @@ export interface Case {
   readonly retryAfterMs: number | null
   readonly resetAfterMs: number
   readonly because: string
+  /** Units that were used already, charged before the request: to a ban, its strikes. */
+  readonly beyond: number
 }
 
 /** A history of one key. The engine, the embedded store and Redis answer every row, in order. */
@@ -28,18 +30,22 @@ type Row = readonly [
   retryAfterMs: number | null,
   resetAfterMs: number,
   because: string,
+  beyond?: number,
 ]
 
-/** Builds a table from rows in the order at, cost, allowed, remaining, retry after, reset after, because. */
+/** Builds a table from rows in the order at, cost, allowed, remaining, retry after, reset after, because, beyond. */
 export function caseTable(title: string, limit: Limit, rows: readonly Row[]): CaseTable {
-  const cases = rows.map(([atMs, cost, allowed, remaining, retryAfterMs, resetAfterMs, because]) => ({
-    atMs,
-    cost,
-    allowed,
-    remaining,
-    retryAfterMs,
-    resetAfterMs,
-    because,
-  }))
+  const cases = rows.map(
+    ([atMs, cost, allowed, remaining, retryAfterMs, resetAfterMs, because, beyond = 0]) => ({
+      atMs,
+      cost,
+      allowed,
+      remaining,
+      retryAfterMs,
+      resetAfterMs,
+      because,
+      beyond,
+    }),
+  )
   return { title, limit, cases }
 }

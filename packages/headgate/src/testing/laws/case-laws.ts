@@ -1,6 +1,6 @@
 import { caseTables } from '../cases/all-cases.js'
 import type { CaseTable } from '../cases/case-table.js'
-import { decide, type Law, type LawBench, same } from './law.js'
+import { check, decide, type Law, type LawBench, same } from './law.js'
 
 /** The published histories, row by row. */
 export const caseLaws: readonly Law[] = caseTables.map(table => ({
@@ -13,6 +13,10 @@ async function runTable(bench: LawBench, table: CaseTable): Promise<void> {
   for (const row of table.cases) {
     bench.clock.advanceMs(row.atMs - atMs)
     atMs = row.atMs
+    if (row.beyond > 0) {
+      const used = { check: check(bench, table.limit), units: -row.beyond, chargedAtUs: null }
+      await bench.store.refund([used])
+    }
     const answer = await decide(bench, table.limit, row.cost)
     const verdict = answer.verdicts[0]?.[0]
     if (verdict === undefined) throw new Error(`at ${row.atMs} ms: expected a verdict; got none`)

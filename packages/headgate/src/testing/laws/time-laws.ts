@@ -1,4 +1,5 @@
 import type { Limit } from '../../algorithms/algorithm.js'
+import { quota } from '../../algorithms/quota.js'
 import { slidingWindowCounter } from '../../algorithms/sliding-window-counter.js'
 import { slidingWindowLog } from '../../algorithms/sliding-window-log.js'
 import { tokenBucket } from '../../algorithms/token-bucket.js'
@@ -24,7 +25,7 @@ const steady: readonly (readonly [Limit, number])[] = [1, 2, 5, 10, 20, 100].fla
 
 /** How limits behave over time. */
 export const timeLaws: readonly Law[] = [
-  ...limits.map(limit => ({
+  ...[...limits, quota({ limit: 7, per: 'day' })].map(limit => ({
     name: `a store admits after exactly retryAfterMs and not a millisecond sooner: ${limit.id}`,
     run: (bench: LawBench) => obeyRetryAfter(bench, limit),
   })),
@@ -61,6 +62,7 @@ export const timeLaws: readonly Law[] = [
         slidingWindowCounter({ limit: most, window: '366d' }),
         slidingWindowCounter({ limit: most, window: '366d', buckets: 7 }),
         tokenBucket({ capacity: most, refillPerSecond: 1 }),
+        quota({ limit: most, per: 'year' }),
       ]) {
         same(
           (await decide(bench, limit, most - 1)).verdicts[0]?.[0]?.remaining,

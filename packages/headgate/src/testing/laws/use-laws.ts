@@ -1,5 +1,6 @@
 import type { Limit } from '../../algorithms/algorithm.js'
 import { concurrency } from '../../algorithms/concurrency.js'
+import { quota } from '../../algorithms/quota.js'
 import { slidingWindowCounter } from '../../algorithms/sliding-window-counter.js'
 import { slidingWindowLog } from '../../algorithms/sliding-window-log.js'
 import { tokenBucket } from '../../algorithms/token-bucket.js'
@@ -13,6 +14,7 @@ const makers: readonly ((limit: number) => Limit)[] = [
   limit => slidingWindowCounter({ limit, window: '10s', buckets: 5 }),
   limit => tokenBucket({ capacity: limit, refillPerSecond: 0.001 }),
   limit => concurrency({ limit, holdFor: '10s' }),
+  limit => quota({ limit, per: 'month', timeZone: 'Europe/Berlin' }),
 ]
 
 /** Peek, reset, refund, and limits that change. */

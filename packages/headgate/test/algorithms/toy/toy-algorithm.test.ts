@@ -63,7 +63,7 @@ describe('a toy algorithm', () => {
     const asked = new Plans(NOBODY_LISTENS).pending({ alternatives: [[check]], shadow: [] })
     // No straight-line scripts: those are made of what the package has.
     const lines = new StraightLines(true, true, null)
-    const [call] = encodeChecks([asked], false, lines, state => state.subject, String(nowUs), false)
+    const [call] = encodeChecks([asked], false, lines, state => state.subject, String(nowUs), false, nowUs)
     const { keys, args } = call as ChecksCall
     const reply = await connection.send('EVAL', script, keys.length, ...keys, ...args)
     decodeChecks(reply, call as ChecksCall, { nowUs: () => nowUs, learn() {} }, new Map())

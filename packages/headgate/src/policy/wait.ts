@@ -1,0 +1,51 @@
+import { type Duration, formatDurationUs, parseDurationUs } from '../algorithms/durations.js'
+import { unexpected } from '../errors/headgate-error.js'
+import { rejectUnknown } from '../errors/reject-unknown.js'
+
+/** Lets a request wait for room instead of being denied. */
+export interface WaitOptions {
+  /** How long a request is held at most, up to a minute. One that needs longer is denied at once. A bare number is seconds. */
+  readonly atMost: Duration
+  /** How many requests of one caller may wait at once in this process; one more is denied at once. Default 100. */
+  readonly queue?: number
+}
+
+/** The same, read. */
+export interface Wait {
+  readonly atMostMs: number
+  readonly queue: number
+}
+
+/** A request that waits keeps its connection open. */
+const MAX_WAIT_US = 60_000_000
+/** How many may wait in a process, over all callers. */
+export const MAX_WAITING = 10_000
+export const DEFAULT_QUEUE = 100
+
+/** Validates the options of a wait, naming `field`. */
+export function parseWait(given: unknown, field = 'wait'): Wait {
+  if (typeof given !== 'object' || given === null || Array.isArray(given))
+    throw unexpected('ERR_HEADGATE_INVALID_OPTION', field, "{ atMost: '500ms', queue: 100 }", given)
+  rejectUnknown(given, ['atMost', 'queue'])
+  const { atMost, queue } = given as Partial<WaitOptions>
+  return { atMostMs: parseAtMostMs(atMost, `${field}.atMost`), queue: parseQueue(queue, `${field}.queue`) }
+}
+
+export function parseAtMostMs(atMost: unknown, field: string): number {
+  return parseDurationUs(atMost, field, MAX_WAIT_US) / 1_000
+}
+
+function parseQueue(queue: number = DEFAULT_QUEUE, field: string): number {
+  if (Number.isInteger(queue) && queue >= 1 && queue <= MAX_WAITING) return queue
+  const expected = `a whole number from 1 to ${MAX_WAITING}`
+  throw unexpected('ERR_HEADGATE_INVALID_OPTION', field, expected, queue)
+}
+
+/** Returns what both allow. */
+export function commonWait(one: Wait, other: Wait): Wait {
+  return { atMostMs: Math.min(one.atMostMs, other.atMostMs), queue: Math.min(one.queue, other.queue) }
+}
+
+export function waitWords({ atMostMs, queue }: Wait): string {
+  return `waits for room for at most ${formatDurationUs(atMostMs * 1_000)}, ${queue} of a caller at once`
+}

@@ -1,0 +1,169 @@
+/** Redis's clock picks the period of a quota, and its key says all there is to know. */
+import { Redis } from 'ioredis'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { calendarOf, digitOf, spanMs } from '../../src/algorithms/calendar.ts'
+import { type QuotaLimit, quota } from '../../src/algorithms/quota.ts'
+import type { Check } from '../../src/check/check.ts'
+import { createLimiter } from '../../src/index.ts'
+import { redisStore } from '../../src/redis.ts'
+import { startShiftedRedis } from '../support/clock-shim.ts'
+import { type RedisProcess, startRedis } from '../support/redis-process.ts'
+import { runWorkers, type SpendReport } from './workers.ts'
+
+const DAY_MS = 86_400_000
+const UNITS = 10
+const ASKS = 12
+/** Further off than a period and the next. */
+const SHIFTS_MS = [0, 70 * DAY_MS, -70 * DAY_MS]
+const LIMITS: readonly QuotaLimit[] = [
+  quota({ limit: UNITS, per: 'day' }),
+  quota({ limit: UNITS, per: 'month', timeZone: 'America/New_York', anchor: 15 }),
+  quota({ limit: UNITS, per: 'year', anchor: '04-01' }),
+]
+const month = quota({ limit: 3, per: 'month' })
+
+let redis: RedisProcess
+let client: Redis
+
+beforeAll(async () => {
+  redis = await startRedis()
+  client = new Redis({ port: redis.port })
+})
+afterAll(async () => {
+  client?.disconnect()
+  await redis?.stop()
+})
+
+it('processes whose clocks are months ahead and behind share a quota exactly with one that is right', async () => {
+  const checks: readonly Check[] = LIMITS.map((limit, index) => ({
+    subject: 'user:shared',
+    scope: 'global',
+    name: `proof${index}.${limit.id}`,
+    limit,
+    cost: 1,
+  }))
+  const reports: SpendReport[] = await runWorkers(
+    SHIFTS_MS.map((clockShiftMs, index) => ({
+      job: 'spend',
+      client: index === 1 ? 'node-redis' : 'ioredis',
+      ports: [redis.port],
+      cluster: false,
+      recordCalls: true,
+      checks,
+      times: ASKS,
+      clockShiftMs,
+    })),
+  )
+  for (const [index, limit] of LIMITS.entries()) {
+    const answers = reports.flatMap(report =>
+      report.answers.filter((_, position) => position % LIMITS.length === index),
+    )
+    expect(answers).toHaveLength(SHIFTS_MS.length * ASKS)
+    expect(answers.filter(answer => answer.charged === 0).length, limit.id).toBe(UNITS)
+  }
+})
+
+it('is exact in the first hour of a day of 26 hours', async () => {
+  const shifted = await startShiftedRedis()
+  const own = new Redis({ port: shifted.port })
+  try {
+    shifted.shiftClock((Date.parse('2027-10-30T22:10Z') - Date.now()) * 1_000)
+    const policies = { api: quota({ limit: 3, per: 'day', timeZone: 'Antarctica/Troll' }) }
+    const limiter = createLimiter({ store: redisStore(own, { deadlineMs: 10_000 }), policies })
+    const answers: boolean[] = []
+    for (let time = 0; time < 6; time++)
+      answers.push((await limiter.check('user:1', { policy: 'api' })).allowed)
+    expect(answers).toEqual([true, true, true, false, false, false])
+    await limiter.close()
+  } finally {
+    own.disconnect()
+    await shifted.stop()
+  }
+})
+
+it('a call that fits neither period is made once more, and if the clock has moved again the failure mode decides', async () => {
+  const shifted = await startShiftedRedis()
+  const own = new Redis({ port: shifted.port })
+  try {
+    const limiter = createLimiter({
+      store: redisStore(own, { deadlineMs: 10_000, shared: true }),
+      policies: { api: month },
+    })
+    expect((await limiter.check('user:1', { policy: 'api' })).source).toBe('redis')
+    let calls = 0
+    const send = own.sendCommand.bind(own)
+    own.sendCommand = (command, ...more) => {
+      const isAsked = command.args.some(arg => String(arg).includes('{user:1}'))
+      if (isAsked) shifted.shiftClock(++calls * 200 * DAY_MS * 1_000)
+      return send(command, ...more)
+    }
+    const { allowed, source } = await limiter.check('user:1', { policy: 'api' })
+    expect([allowed, source]).toEqual([true, 'local'])
+    expect(calls).toBe(2)
+    own.sendCommand = send
+    expect((await limiter.check('user:1', { policy: 'api' })).source).toBe('redis')
+    await limiter.close()
+  } finally {
+    own.disconnect()
+    await shifted.stop()
+  }
+})
+
+describe('the key of a quota', () => {
+  async function opened() {
+    const limiter = createLimiter({ store: redisStore(client), policies: { api: month } })
+    await limiter.peek('user:0', { policy: 'api' })
+    return limiter
+  }
+  const keyOf = (id: string): string => `ratelimit:v2:{user:${id}}:global:api.quota-month`
+  const period = () => calendarOf(month).at(Date.now())
+
+  it('is a number that ends in the digit of the period, and outlives it by the longest one', async () => {
+    const limiter = await opened()
+    for (const remaining of [2, 1, 0]) {
+      const decision = await limiter.check('user:1', { policy: 'api' })
+      expect(decision).toMatchObject({ allowed: true, remaining })
+      expect(Math.abs((decision.resetAt as number) - period().endMs)).toBeLessThan(1_000)
+    }
+    expect(await limiter.check('user:1', { policy: 'api' })).toMatchObject({ allowed: false, remaining: 0 })
+    expect(await client.get(keyOf('1'))).toBe(`3${digitOf(period())}`)
+    expect(await client.pexpiretime(keyOf('1'))).toBe(period().endMs + spanMs('month'))
+    await limiter.close()
+  })
+
+  it('takes back a charge of this period', async () => {
+    const limiter = await opened()
+    const first = await limiter.check('user:2', { policy: 'api', cost: 2 })
+    expect(await limiter.refund(first)).toBe(2)
+    expect((await limiter.check('user:2', { policy: 'api', cost: 3 })).allowed).toBe(true)
+    await limiter.close()
+  })
+
+  it('of the period before leaves everything, and is remembered beside the new one', async () => {
+    const limiter = await opened()
+    const { startMs } = period()
+    const before = `3${(digitOf(period()) + 9) % 10}`
+    await client.set(keyOf('3'), before, 'PXAT', startMs + spanMs('month'))
+    expect(await limiter.check('user:3', { policy: 'api' })).toMatchObject({ allowed: true, remaining: 2 })
+    expect(await client.get(keyOf('3'))).toBe(`30000001${digitOf(period())}`)
+    await limiter.close()
+  })
+
+  it.each(['persisted', 'of far ahead'])('that is %s is put right by the next charge', async how => {
+    const limiter = await opened()
+    const key = keyOf(how === 'persisted' ? '4' : '5')
+    await client.set(key, `1${digitOf(period())}`)
+    if (how !== 'persisted') await client.pexpire(key, 4 * spanMs('month'))
+    expect((await limiter.check(key.slice(14, 20), { policy: 'api' })).allowed).toBe(true)
+    expect(await client.pexpiretime(key)).toBe(period().endMs + spanMs('month'))
+    await limiter.close()
+  })
+
+  it('that holds something else fails its own check and is left alone', async () => {
+    const limiter = await opened()
+    await client.set(keyOf('6'), 'mine')
+    expect((await limiter.check('user:6', { policy: 'api' })).source).toBe('local')
+    expect(await client.get(keyOf('6'))).toBe('mine')
+    await limiter.close()
+  })
+})
