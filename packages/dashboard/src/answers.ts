@@ -2,7 +2,7 @@
  * The answers of the admin port, as the server describes them: types alone, nothing of the server comes into the page. Names
  * in them come from outside and are shown as text only.
  */
-export type { Override } from 'headgate'
+export type { Override, QuotaUsage } from 'headgate'
 export type { OverrideEffect } from 'headgate/internal'
 export type { ShownChanges } from '../../server/src/admin/changes.js'
 export type { Caller } from '../../server/src/admin/endpoint.js'

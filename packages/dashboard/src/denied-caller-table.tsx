@@ -13,28 +13,45 @@ type Asked = { readonly action: 'override' | 'reset'; readonly deniedCaller: Sho
 
 const FIRST = 10
 
-export function DeniedCallerTable({ deniedCallers }: { deniedCallers: readonly ShownDeniedCaller[] }) {
+export interface DeniedCallerTableProps {
+  readonly deniedCallers: readonly ShownDeniedCaller[]
+  readonly caption: string
+  readonly empty: string
+  /** Whether nobody was denied, and would have been. */
+  readonly isShadow?: boolean
+}
+
+export function DeniedCallerTable({
+  deniedCallers,
+  caption,
+  empty,
+  isShadow = false,
+}: DeniedCallerTableProps) {
   const [asked, setAsked] = useState<Asked | null>(null)
   const [isLong, setLong] = useState(false)
-  const mayChange = useMayChange()
+  const mayChange = useMayChange() && !isShadow
   const close = (): void => setAsked(null)
   const more = deniedCallers.length - FIRST
   return (
     <>
       <TablePanel
-        caption="Denied most in the last five minutes"
+        caption={caption}
         columns={[
           { name: 'caller' },
           { name: 'by', isMinor: true },
-          { name: 'denied', isNumber: true },
-          { name: 'denied/s', isNumber: true, isMinor: true },
+          { name: isShadow ? 'would deny' : 'denied', isNumber: true },
+          { name: isShadow ? 'would deny/s' : 'denied/s', isNumber: true, isMinor: true },
           ...(mayChange ? [{ name: 'actions', isUnseen: true }] : []),
         ]}
-        empty={deniedCallers.length === 0 ? 'Nobody was denied.' : null}
+        empty={deniedCallers.length === 0 ? empty : null}
         isWide
       >
         {deniedCallers.slice(0, isLong ? undefined : FIRST).map(deniedCaller => (
-          <DeniedCallerRow key={deniedCaller.reference} deniedCaller={deniedCaller} onAsk={setAsked} />
+          <DeniedCallerRow
+            key={deniedCaller.reference}
+            deniedCaller={deniedCaller}
+            onAsk={mayChange ? setAsked : null}
+          />
         ))}
         {more > 0 && (
           <tr>
@@ -57,10 +74,10 @@ function DeniedCallerRow({
   onAsk,
 }: {
   deniedCaller: ShownDeniedCaller
-  onAsk(asked: Asked): void
+  /** Null if nothing can be done about it. */
+  onAsk: ((asked: Asked) => void) | null
 }) {
   const { reference, subject, overridden, denied, deniedPerSecond } = deniedCaller
-  const mayChange = useMayChange()
   return (
     <tr>
       <th scope="row">
@@ -70,7 +87,7 @@ function DeniedCallerRow({
       <td class="minor">{chargedTo(deniedCaller)}</td>
       <td class="number">{number(denied)}</td>
       <td class="number minor">{number(deniedPerSecond)}</td>
-      {mayChange && (
+      {onAsk !== null && (
         <td class="actions">
           <button type="button" class="quiet" onClick={() => onAsk({ action: 'override', deniedCaller })}>
             Override<span class="hidden"> {subject}</span>

@@ -7,6 +7,8 @@ import { usePolled } from './use-polled.js'
 
 const EVERY_MS = 2_000
 const OUTCOMES = ['2xx', '3xx', '4xx', '5xx', 'failed'] as const
+/** Not shown where there is little room: those that nobody is called for. */
+const MINOR: readonly string[] = ['3xx', '4xx']
 /** A process that is this late answers everybody late. */
 const LATE_MS = 50
 
@@ -31,8 +33,8 @@ export function FleetPage({ snapshot }: { snapshot: Snapshot }) {
         </p>
       )}
       <Processes fleet={value} />
+      <Upstreams fleet={value} />
       <div class="columns">
-        <Upstreams fleet={value} />
         <Nodes fleet={value} />
         <StorePanel snapshot={snapshot} />
       </div>
@@ -52,11 +54,11 @@ function Processes({ fleet: { processes, live } }: OfFleet) {
         { name: 'service' },
         { name: 'process', isMinor: true },
         { name: 'version', isMinor: true },
-        { name: 'policy' },
+        { name: 'policy', isMinor: true },
         { name: 'up', isNumber: true, isMinor: true },
         { name: 'requests/s', isNumber: true },
-        { name: 'decided by' },
-        { name: 'loop lag p99 ≤', isNumber: true },
+        { name: 'decided by', isMinor: true },
+        { name: 'lag p99 ≤', isNumber: true },
         { name: 'memory', isNumber: true, isMinor: true },
         { name: 'connections', isNumber: true, isMinor: true },
         { name: 'store' },
@@ -73,10 +75,12 @@ function Processes({ fleet: { processes, live } }: OfFleet) {
             <code>{process.id}</code>
           </td>
           <td class="minor">{process.version}</td>
-          <td>{process.configVersion === null ? 'none' : <code>{process.configVersion}</code>}</td>
+          <td class="minor">
+            {process.configVersion === null ? 'none' : <code>{process.configVersion}</code>}
+          </td>
           <td class="number minor">{duration(Date.now() - process.startedAtMs)}</td>
           <td class="number">{number(process.requestsPerSecond)}</td>
-          <td>{sourceWords(process)}</td>
+          <td class="minor">{sourceWords(process)}</td>
           <td class={process.lagMs > LATE_MS ? 'number bad' : 'number'}>{milliseconds(process.lagMs)}</td>
           <td class="number minor">{bytes(process.rssBytes)}</td>
           <td class="number minor">{number(process.connections)}</td>
@@ -115,11 +119,10 @@ function Upstreams({ fleet: { upstreams } }: OfFleet) {
   return (
     <TablePanel
       caption="Upstreams, responses/s"
-      isWide
       columns={[
         { name: 'upstream' },
-        ...OUTCOMES.map(name => ({ name, isNumber: true, isMinor: name === '3xx' })),
-        { name: 'p50 ≤', isNumber: true },
+        ...OUTCOMES.map(name => ({ name, isNumber: true, isMinor: MINOR.includes(name) })),
+        { name: 'p50 ≤', isNumber: true, isMinor: true },
         { name: 'p99 ≤', isNumber: true },
         { name: 'waiting', isNumber: true, isMinor: true },
       ]}
@@ -132,12 +135,12 @@ function Upstreams({ fleet: { upstreams } }: OfFleet) {
             const value = perSecond[name] ?? 0
             const isBad = value > 0 && (name === '5xx' || name === 'failed')
             return (
-              <td key={name} class={`number${isBad ? ' bad' : ''}${name === '3xx' ? ' minor' : ''}`}>
+              <td key={name} class={`number${isBad ? ' bad' : ''}${MINOR.includes(name) ? ' minor' : ''}`}>
                 {number(value)}
               </td>
             )
           })}
-          <td class="number">{milliseconds(p50Ms)}</td>
+          <td class="number minor">{milliseconds(p50Ms)}</td>
           <td class="number">{milliseconds(p99Ms)}</td>
           <td class="number minor">
             {waiting === null

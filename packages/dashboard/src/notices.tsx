@@ -42,7 +42,7 @@ function Lost({ lost }: Pick<Snapshot, 'lost'>) {
   if (lost === null) return null
   const what = [
     ...(lost.control ? ['the switches'] : []),
-    ...(lost.overrides > 0 ? [`${lost.overrides} overrides`] : []),
+    ...(lost.overrides > 0 ? [lost.overrides === 1 ? '1 override' : `${lost.overrides} overrides`] : []),
   ]
   return (
     <p class="notice bad">

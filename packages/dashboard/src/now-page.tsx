@@ -7,6 +7,7 @@ import { MarkList, type Range, RangeChoice, useHistory, useMarks } from './histo
 import { Notices } from './notices.js'
 import { RateTable } from './rate-table.js'
 import { StorePanel } from './store-panel.js'
+import { TablePanel } from './table-panel.js'
 import { OverheadChart, TrafficChart } from './traffic-chart.js'
 
 export function NowPage({ snapshot, history }: { snapshot: Snapshot; history: readonly Point[] }) {
@@ -34,15 +35,45 @@ export function NowPage({ snapshot, history }: { snapshot: Snapshot; history: re
         <OverheadChart history={points} marks={marks} />
       </div>
       <div class="columns">
-        <DeniedCallerTable deniedCallers={snapshot.deniedCallers} />
+        <DeniedCallerTable
+          deniedCallers={snapshot.deniedCallers}
+          caption="Denied most in the last five minutes"
+          empty="Nobody was denied."
+        />
         <StorePanel snapshot={snapshot} />
       </div>
       <div class="columns">
         <RateTable caption="By tier" rows={snapshot.byTier} none="no tier" />
         <RateTable caption="By policy" rows={snapshot.byPolicy} none="none" />
         <RateTable caption="By who decided" rows={snapshot.bySource} none="nobody" />
+        {snapshot.gatewayAnswers.length > 0 && <GatewayAnswers snapshot={snapshot} />}
       </div>
     </>
+  )
+}
+
+/** What reached neither a limit nor an upstream: bad requests, too many at once, upstreams that failed. */
+function GatewayAnswers({ snapshot: { gatewayAnswers } }: { snapshot: Snapshot }) {
+  return (
+    <TablePanel
+      caption="Answered by the gateway itself"
+      columns={[
+        { name: 'reason' },
+        { name: 'answer' },
+        { name: 'per second', isNumber: true, isMinor: true },
+        { name: 'since the start', isNumber: true },
+      ]}
+      empty={null}
+    >
+      {gatewayAnswers.map(({ reason, status, perSecond, count }) => (
+        <tr key={`${reason} ${status}`}>
+          <th scope="row">{reason}</th>
+          <td>{status}</td>
+          <td class="number minor">{number(perSecond)}</td>
+          <td class="number">{number(count)}</td>
+        </tr>
+      ))}
+    </TablePanel>
   )
 }
 

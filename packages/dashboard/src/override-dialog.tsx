@@ -12,7 +12,7 @@ const DURATIONS = ['10m', '1h', '6h', '1d', '7d']
 const NO_RULES = ['default', 'subjects', 'asked', 'global']
 /** The policy of all tiers, whose numbers are those of a minute, an hour and a day. */
 const TIER = 'tier'
-const SPANS = ['minute', 'hour', 'day']
+const SPANS = ['minute', 'hour', 'day', 'month']
 const EVERY_MS = 10_000
 const TYPING_MS = 250
 

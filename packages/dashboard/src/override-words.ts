@@ -9,6 +9,7 @@ export function overrideWords(override: Override): string {
 
 function replacementWords(override: Override): string {
   if ('tier' in override) return `tier ${override.tier}`
+  if (!('numbers' in override) && !('limits' in override)) return 'banned'
   const numbers = 'numbers' in override ? override.numbers : override.limits
   return Object.entries(numbers)
     .map(([name, value]) => `${name} ${String(value)}`)

@@ -6,7 +6,7 @@ import { type Column, TablePanel } from './table-panel.js'
 import { usePolled } from './use-polled.js'
 
 const EVERY_MS = 2_000
-const SPANS = ['minute', 'hour', 'day', 'burst'] as const
+const SPANS = ['minute', 'hour', 'day', 'month', 'burst'] as const
 const COUNTS: readonly Column[] = [
   { name: 'matched', isNumber: true },
   { name: 'denied', isNumber: true },
@@ -103,16 +103,18 @@ function Counts({ matched, denied }: { matched: number; denied: number }) {
 }
 
 function Tiers({ policy: { tiers } }: OfPolicy) {
+  const spans = SPANS.filter(span => tiers.some(({ numbers }) => numbers[span] !== undefined))
   return (
     <TablePanel
       caption="Tiers"
-      columns={[{ name: 'tier' }, ...SPANS.map(name => ({ name, isNumber: true }))]}
+      columns={[{ name: 'tier' }, ...spans.map(name => ({ name, isNumber: true }))]}
       empty={tiers.length === 0 ? 'The file has none.' : null}
+      isWide={spans.length === SPANS.length}
     >
       {tiers.map(({ name, numbers }) => (
         <tr key={name}>
           <th scope="row">{name}</th>
-          {SPANS.map(span => {
+          {spans.map(span => {
             const value = numbers[span]
             return (
               <td key={span} class="number">

@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks'
 import type { Point, Snapshot, WouldBe } from './answers.js'
+import { DeniedCallerTable } from './denied-caller-table.js'
 import { number, percent } from './format.js'
 import { MarkList, type Range, RangeChoice, useHistory, useMarks } from './history.js'
 import { TablePanel } from './table-panel.js'
@@ -25,6 +26,12 @@ export function ShadowPage({ snapshot, history }: { snapshot: Snapshot; history:
         <RangeChoice range={range} onRange={setRange} />
       </div>
       <ShadowChart history={points} marks={marks} />
+      <DeniedCallerTable
+        deniedCallers={snapshot.shadowCallers}
+        caption="Who would have been denied in the last five minutes"
+        empty="Nobody."
+        isShadow
+      />
       <div class="columns">
         <WouldBeTable
           caption={`In shadow: ${whose}`}
@@ -53,7 +60,7 @@ function WouldBeTable({ caption, rows, empty }: WouldBeProps) {
       caption={caption}
       columns={[
         { name: 'policy' },
-        { name: 'would allow', isNumber: true },
+        { name: 'would allow', isNumber: true, isMinor: true },
         { name: 'would deny', isNumber: true },
         { name: 'rate', isNumber: true },
       ]}
@@ -62,7 +69,7 @@ function WouldBeTable({ caption, rows, empty }: WouldBeProps) {
       {rows.map(({ policy, wouldAllow, wouldDeny }) => (
         <tr key={policy}>
           <th scope="row">{policy}</th>
-          <td class="number">{number(wouldAllow)}</td>
+          <td class="number minor">{number(wouldAllow)}</td>
           <td class="number">{number(wouldDeny)}</td>
           <td class="number">{percent(wouldDeny / Math.max(1, wouldAllow + wouldDeny))}</td>
         </tr>

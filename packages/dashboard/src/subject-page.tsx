@@ -1,4 +1,4 @@
-/** Shows one caller: the remaining quota of its limits over time, and its denials. */
+/** Shows one caller: what is left of its quotas and limits, over time, and its denials. */
 import { useEffect, useMemo, useState } from 'preact/hooks'
 import type uPlot from 'uplot'
 import type { Override, ShownDenial, ShownSubject } from './answers.js'
@@ -12,12 +12,13 @@ import { overrideWords } from './override-words.js'
 import { ResetDialog } from './reset-dialog.js'
 import { useMayChange } from './role.js'
 import { TablePanel } from './table-panel.js'
+import { UsagePanel } from './usage-panel.js'
 import { useAction } from './use-action.js'
 import { usePolled } from './use-polled.js'
 
 const EVERY_MS = 1_000
 const KEPT_SAMPLES = 600
-const COLOURS = ['--calm', '--third', '--fourth', '--soft']
+const COLOURS = ['--calm', '--fourth', '--third', '--soft']
 
 type LimitState = ShownSubject['limits'][number]
 type Sample = { readonly atMs: number; readonly remaining: ReadonlyMap<string, number> }
@@ -30,8 +31,8 @@ export function SubjectPage({ reference }: { reference: string }) {
   const mayChange = useMayChange()
   const [revealed, setRevealed] = useState<string | null>(null)
   const samples = useSamples(value)
-  const remove = async (rule: string): Promise<void> => {
-    await sendJson('DELETE', 'v1/overrides', { subject: value?.reference, ...(rule !== '' && { rule }) })
+  const remove = async ({ rule, policy, ban }: Override): Promise<void> => {
+    await sendJson('DELETE', 'v1/overrides', { subject: value?.reference, rule, policy, ban })
     refresh()
   }
   const reveal = async (): Promise<void> => {
@@ -70,10 +71,10 @@ export function SubjectPage({ reference }: { reference: string }) {
       </div>
       {error !== null && <p class="notice bad">{error}</p>}
       {value.overrides.map(override => (
-        <p key={ruleOf(override)} class="notice">
-          {ruleOf(override) === '' ? 'Its own limits' : `Rule ${ruleOf(override)}`}: {overrideWords(override)}{' '}
+        <p key={placeOf(override)} class="notice">
+          {placeOf(override)}: {overrideWords(override)}{' '}
           {mayChange && (
-            <button type="button" class="quiet" onClick={() => change.run(() => remove(ruleOf(override)))}>
+            <button type="button" class="quiet" onClick={() => change.run(() => remove(override))}>
               Remove
             </button>
           )}
@@ -88,6 +89,7 @@ export function SubjectPage({ reference }: { reference: string }) {
         <LastDenial denial={value.denials[0] ?? null} />
         <DeniedByHour counts={value.deniedByHour} />
       </div>
+      <UsagePanel reference={reference} subject={value.subject} tier={value.tier} />
       <LimitTable names={names} limits={value.limits} />
       <LimitsOverTime samples={samples} names={names} />
       <DenialTable
@@ -105,8 +107,11 @@ export function SubjectPage({ reference }: { reference: string }) {
   )
 }
 
-function ruleOf(override: Override): string {
-  return 'rule' in override ? (override.rule ?? '') : ''
+/** Where an override of a caller holds. */
+function placeOf({ rule, policy, ban }: Override): string {
+  if (ban !== undefined) return 'Everything'
+  if (policy !== undefined) return `Policy ${policy}`
+  return rule === undefined ? 'Its own limits' : `Rule ${rule}`
 }
 
 function nameOf({ name, scope, subject }: LimitState, own: string): string {
@@ -164,7 +169,7 @@ function LimitTable({ names, limits }: { names: readonly string[]; limits: reado
         { name: 'limit' },
         { name: 'rule', isMinor: true },
         { name: 'share', isUnseen: true, isMinor: true },
-        { name: 'used', isNumber: true },
+        { name: 'used', isNumber: true, isMinor: true },
         { name: 'left', isNumber: true },
         { name: 'of', isNumber: true },
         { name: 'resets in', isNumber: true },
@@ -180,7 +185,7 @@ function LimitTable({ names, limits }: { names: readonly string[]; limits: reado
               {percent(limit.used / Math.max(1, limit.limit))}
             </meter>
           </td>
-          <td class="number">{number(limit.used)}</td>
+          <td class="number minor">{number(limit.used)}</td>
           <td class={limit.remaining === 0 ? 'number bad' : 'number'}>{number(limit.remaining)}</td>
           <td class="number">{number(limit.limit)}</td>
           <td class="number">{limit.resetAfterMs === 0 ? '' : duration(limit.resetAfterMs)}</td>
@@ -189,6 +194,9 @@ function LimitTable({ names, limits }: { names: readonly string[]; limits: reado
     </TablePanel>
   )
 }
+
+/** In the name of what an address pays for callers that anybody can make up: an override of the caller changes nothing there. */
+const OF_ADDRESS = '/shared'
 
 /** Says why the caller was denied last, in the words of the request and of the file. */
 function LastDenial({ denial }: { denial: ShownDenial | null }) {
@@ -206,7 +214,12 @@ function LastDenial({ denial }: { denial: ShownDenial | null }) {
           <dt>Request</dt>
           <dd>{denial.path === null ? 'not known' : `${denial.method ?? ''} ${denial.path}`}</dd>
           <dt>Limit</dt>
-          <dd>{denial.limit ?? 'none could be asked'}</dd>
+          <dd>
+            {denial.limit ?? 'none could be asked'}
+            {denial.limit?.includes(OF_ADDRESS) === true && (
+              <span class="soft">, shared by all unverified callers at its address</span>
+            )}
+          </dd>
           <dt>Rule</dt>
           <dd>{denial.rule ?? 'none'}</dd>
           <dt>Reason</dt>

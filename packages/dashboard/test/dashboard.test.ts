@@ -6,6 +6,7 @@ import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type RedisProcess, startRedis } from '../../headgate/test/support/redis-process.ts'
 import { type HeadgateProcess, serveHeadgateIn } from '../../server/test/support/headgate-process.ts'
+import { rawRequest } from '../../server/test/support/raw-http.ts'
 import { openPage, seriousFindings, startBrowser, tooWide } from './browser.ts'
 
 const HOSTILE = '<img src=x onerror=alert(1)>'
@@ -15,8 +16,10 @@ writeFileSync(
   FILE,
   `policies:
   api: { algorithm: sliding-window-log, limit: 5, window: 1h }
+  plan: { algorithm: quota, limit: 3, per: month }
 default: { policy: api }
 rules:
+  - { name: paid, match: { path: /paid }, policy: plan }
   - { name: hostile, match: { path: /hostile }, policy: api, scope: hostile }
 identify:
   - user: { header: x-user, from: everybody }
@@ -131,10 +134,9 @@ describe('the dashboard', () => {
     await page.getByRole('dialog').getByRole('button', { name: 'Ban' }).click()
     await page.getByRole('dialog').waitFor({ state: 'detached' })
     expect([await ask('zoe'), await ask('zoe', '/hostile')]).toEqual([429, 429])
-    for (const left of [1, 0]) {
-      await page.getByRole('button', { name: 'Remove' }).first().click()
-      await expect.poll(() => page.getByRole('button', { name: 'Remove' }).count()).toBe(left)
-    }
+    await page.getByText('Everything: banned, set by dashboard: abuse').waitFor()
+    await page.getByRole('button', { name: 'Remove' }).click()
+    await expect.poll(() => page.getByRole('button', { name: 'Remove' }).count()).toBe(0)
     expect(await ask('zoe')).toBe(200)
     await page.close()
   })
@@ -148,6 +150,39 @@ describe('the dashboard', () => {
     await row.waitFor()
     const cells = await row.getByRole('cell').allTextContents()
     expect(cells.slice(-4, -1)).toEqual(['5', '0', '5'])
+    await page.close()
+  })
+
+  it('the dashboard shows what a caller has used of its quotas, and a credit of it is used next', async () => {
+    const statuses = [await ask('pia', '/paid'), await ask('pia', '/paid'), await ask('pia', '/paid')]
+    expect([...statuses, await ask('pia', '/paid')]).toEqual([200, 200, 200, 429])
+    const { page, complaints } = await openPage(browser, `${server.adminUrl}/`)
+    await goTo(page, 'subject/user%3Apia')
+    const quotas = page.getByRole('table', { name: 'Quotas' })
+    const row = quotas.getByRole('row', { name: /^plan\.quota-month/ })
+    await row.waitFor()
+    const figures = async () => (await row.locator('td.number').allTextContents()).slice(0, 3)
+    expect(await figures()).toEqual(['3', '3', '0'])
+    const credit = async (id: string) => {
+      await page.getByRole('button', { name: 'Credit plan.quota-month' }).click()
+      await page.getByRole('spinbutton', { name: 'Units' }).fill('2')
+      await page.getByLabel('Id, which credits once').fill(id)
+      await page.getByRole('dialog').getByRole('button', { name: 'Credit' }).click()
+    }
+    await credit('invoice-1')
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    await expect.poll(figures).toEqual(['3', '3', '2'])
+    expect([await ask('pia', '/paid'), await ask('pia', '/paid'), await ask('pia', '/paid')]).toEqual([
+      200, 200, 429,
+    ])
+    await credit('invoice-1')
+    await page.getByText('invoice-1 was credited already').waitFor()
+    expect(await seriousFindings(page)).toEqual([])
+    await page.getByRole('button', { name: 'Cancel' }).click()
+    await expect.poll(figures).toEqual(['5', '3', '0'])
+    expect(complaints).toEqual([])
+    await page.setViewportSize({ width: 320, height: 740 })
+    expect(await tooWide(page)).toEqual([])
     await page.close()
   })
 
@@ -359,6 +394,61 @@ describe('on Redis', () => {
     expect(complaints).toEqual([])
     await page.close()
   })
+})
+
+describe('a fleet of two gateways', () => {
+  it('the page names whom limits in shadow and candidates would have denied, at either gateway', async () => {
+    const redis = await startRedis()
+    const file = join(folder, 'shadow.yaml')
+    writeFileSync(
+      file,
+      `policies:
+  quiet: { limits: { algorithm: sliding-window-log, limit: 2, window: 1h }, mode: shadow }
+  live:
+    limits: { algorithm: sliding-window-log, limit: 1000, window: 1h }
+    candidate: { algorithm: sliding-window-log, limit: 3, window: 1h }
+default: { policy: live }
+rules:
+  - { match: { path: /quiet }, policy: quiet }
+identify: [{ user: { header: x-user, from: everybody } }]
+masks: { user: whole }
+`,
+    )
+    const args = ['--config', file, '--demo', '--redis', redis.url, '--deadline', '1000']
+    const gateways = await Promise.all([0, 1].map(() => serveHeadgateIn({ cwd: folder }, ...args)))
+    const [one, other] = gateways as [HeadgateProcess, HeadgateProcess]
+    try {
+      const { page, complaints } = await openPage(browser, `${one.adminUrl}/`)
+      await page.getByText('Live', { exact: true }).waitFor()
+      await page.getByRole('link', { name: 'Shadow' }).click()
+      const send = async (path: string, user: string) => {
+        const response = await fetch(`${other.gatewayUrl}${path}`, { headers: { 'x-user': user } })
+        await response.arrayBuffer()
+        return response.status
+      }
+      for (let request = 0; request < 6; request++) {
+        expect(await send('/quiet', 'ada')).toBe(200)
+        expect(await send('/', 'bob')).toBe(200)
+      }
+      await page.getByRole('row', { name: /^user:ada quiet\.log-1h 4 / }).waitFor()
+      await page.getByRole('row', { name: /^user:bob live\+candidate\.log-1h 3 / }).waitFor()
+      expect(await seriousFindings(page)).toEqual([])
+      await page.getByRole('link', { name: 'user:ada' }).click()
+      await page.getByRole('heading', { name: 'user:ada' }).waitFor()
+      expect(complaints).toEqual([])
+      await page.close()
+    } finally {
+      for (const gateway of gateways) await gateway.end('SIGTERM')
+      await redis.stop()
+    }
+  })
+})
+
+it('the page shows what the gateway answered itself, by reason', async () => {
+  const { page } = await openPage(browser, `${server.adminUrl}/`)
+  await rawRequest(server.gatewayUrl, 'GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n')
+  await page.getByRole('row', { name: /^host 4xx [\d.]+ 1$/ }).waitFor()
+  await page.close()
 })
 
 describe('with tokens', () => {
