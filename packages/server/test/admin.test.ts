@@ -62,6 +62,7 @@ async function admin({
     statistics: createStatistics(),
     upstreams: new UpstreamCounts(),
     answers: () => [],
+    tokens: () => [],
     process: () => mergeProcesses([]),
     setControlHere: () => {},
     metricsPublic,
@@ -216,10 +217,14 @@ describe('with tokens', () => {
 
   it('a token that opens every event stream it may shuts out neither others nor an administrator (S51)', async () => {
     const { url } = await admin({ readers: 3 })
+    // A response that nobody refers to is closed when it is collected.
+    const responses: Response[] = []
+    closers.push(() => responses.splice(0))
     const open = async (secret: string): Promise<[number, () => void]> => {
       const closer = new AbortController()
-      const { status } = await fetch(`${url}/v1/stats/stream`, { ...bearer(secret), signal: closer.signal })
-      return [status, () => closer.abort()]
+      const response = await fetch(`${url}/v1/stats/stream`, { ...bearer(secret), signal: closer.signal })
+      responses.push(response)
+      return [response.status, () => closer.abort()]
     }
     const statusesOf = async (secret: string, count: number) => {
       const opened = await Promise.all(Array.from({ length: count }, () => open(secret)))

@@ -87,6 +87,7 @@ const NOTHING: Second = {
   durationMs: 1_000,
   decisions: [],
   shadowDenied: 0,
+  shadowCallers: { deniedCallers: [], unlistedAtMost: 0, sampledOneIn: 1 },
   breakers: [],
   deniedCallers: [],
   unlistedAtMost: 0,
@@ -105,6 +106,8 @@ const NOTHING: Second = {
     leases: 0,
     leaseUnits: 0,
     lostWrites: 0,
+    lateUnits: 0,
+    droppedUnits: 0,
   },
 }
 const REFUSED: Second = {

@@ -18,13 +18,13 @@ const HEADGATE = [
 
 /** From what knows least to what starts it all. What is not said here is forbidden. */
 const FOLDERS: Readonly<Record<string, Row>> = {
-  log: { holds: 'lines for people and machines, and how many are too many', packages: ['pino'] },
+  log: { holds: 'lines for people and machines, and how many are too many' },
   http: { holds: 'servers, bounds and answers of HTTP' },
   redis: { holds: 'connecting to Redis by a URL', packages: ['@redis/client'] },
   gateway: {
     holds: 'the reverse proxy: a request is admitted, then forwarded',
     may: ['http', 'log'],
-    packages: ['undici'],
+    packages: ['undici', 'undici/lib/dispatcher/pool.js'],
   },
   admin: { holds: 'the admin port: endpoints, tokens, bodies, probes', may: ['http', 'log'] },
   'decision-api': { holds: 'decisions over HTTP', may: ['admin', 'http', 'log'] },

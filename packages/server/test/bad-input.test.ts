@@ -57,7 +57,11 @@ const anywhere: readonly Row[] = [
   ['control set --multiplier 0.0000001', 2, '--multiplier: expected a number from 0 to 1000'],
   ['override', 2, 'Usage: headgate override'],
   ['override list extra', 2, 'too many arguments'],
-  ['override remove', 2, '--subject: expected --subject, --rule or both; got neither'],
+  [
+    'override remove',
+    2,
+    '--subject: expected --subject, --rule, --policy, or --subject and one of these; got none',
+  ],
   ['override remove --subject canary', 2, "--subject: expected 'type:id'"],
   [
     'override set --subject user:1 --tier pro --reason x',
@@ -65,12 +69,20 @@ const anywhere: readonly Row[] = [
     "required option '--ttl <duration>' not specified",
   ],
   ['override set --subject user:1 --tier pro --ttl 1h', 2, "required option '--reason <text>' not specified"],
-  ['override set --tier pro why', 2, '--subject: expected --subject, --rule or both; got neither'],
-  ['override set --subject user:1 why', 2, '--tier: expected one of --tier, --limit and numbers of its own'],
+  [
+    'override set --tier pro why',
+    2,
+    '--subject: expected --subject, --rule, --policy, or --subject and one of these; got none',
+  ],
+  [
+    'override set --subject user:1 why',
+    2,
+    '--tier: expected one of --tier, --limit, --ban and numbers of its own',
+  ],
   [
     'override set --subject user:1 --tier pro --minute 5 why',
     2,
-    '(--minute, --hour, --day, --burst); got several',
+    '(--minute, --hour, --day, --month, --burst); got several',
   ],
   ['override set --subject canary --tier pro why', 2, "--subject: expected 'type:id'"],
   ['override set --subject apikey: --tier pro why', 2, "--subject: expected 'type:id'"],

@@ -31,44 +31,51 @@ it('--help lists the commands', async () => {
     Rate limiting for HTTP APIs: a gateway, and decisions over HTTP.
 
     Options:
-      -V, --version                print the version
-      -h, --help                   print this help
+      -V, --version                       print the version
+      -h, --help                          print this help
 
     Commands:
-      serve [options]              Stand in front of an HTTP service and let through
-                                   what the policy file allows.
-      init [options] [file]        Write a first policy file, with comments that
-                                   explain every part.
-      control                      See and change the switches of a whole fleet.
-      override                     Replace the numbers of a subject, a rule or both
-                                   for a time.
-      why [options] <id>           Say why a request was denied, by the reference in
-                                   its body or its X-Request-Id.
-      restore [options]            Write switches and overrides back to a Redis that
-                                   has lost them.
-      top [options]                Show who is denied most, once a second.
-      watch [options]              Show decisions, denials and latency, once a
-                                   second.
-      doctor [options]             Check whether a Redis is fit for limits: version,
-                                   eviction, latency, clock, rights, functions.
-      rules                        Check a policy file, or see what it does to a
-                                   request.
-      schema                       Print the JSON Schema of a policy file, for
-                                   editors.
-      simulate [options] [log]     Replay an access log against a policy file, and
-                                   show who would have been denied, when and how
-                                   often.
-      check [options] <subject>    Ask for a decision, as an app would, and charge
-                                   it.
-      inspect [options] <subject>  Show what a subject has used of each limit, when
-                                   it is free again, and where that is stored.
-      reset [options] <subject>    Clear what a subject has used: everything, or one
-                                   policy or tier.
-      functions                    Manage Redis Functions, for stores that use them
-                                   instead of scripts.
-      completion <shell>           Print a script that completes commands, flags and
-                                   their values in your shell.
-      help [command]               print the help of a command
+      serve [options]                     Stand in front of an HTTP service and let
+                                          through what the policy file allows.
+      init [options] [file]               Write a first policy file, with comments
+                                          that explain every part.
+      control                             See and change the switches of a whole
+                                          fleet.
+      override                            Replace the numbers of a subject, a rule
+                                          or both for a time.
+      why [options] <id>                  Say why a request was denied, by the
+                                          reference in its body or its X-Request-Id.
+      restore [options]                   Write switches and overrides back to a
+                                          Redis that has lost them.
+      top [options]                       Show who is denied most, once a second.
+      watch [options]                     Show decisions, denials and latency, once
+                                          a second.
+      doctor [options]                    Check whether a Redis is fit for limits:
+                                          version, eviction, latency, clock, rights,
+                                          functions.
+      rules                               Check a policy file, or see what it does
+                                          to a request.
+      schema                              Print the JSON Schema of a policy file,
+                                          for editors.
+      simulate [options] [log]            Replay an access log against a policy
+                                          file, and show who would have been denied,
+                                          when and how often.
+      check [options] <subject>           Ask for a decision, as an app would, and
+                                          charge it.
+      inspect [options] <subject>         Show what a subject has used of each
+                                          limit, when it is free again, and where
+                                          that is stored.
+      reset [options] <subject>           Clear what a subject has used: everything,
+                                          or one policy or tier.
+      usage [options] <subject>           Show what a subject has used of its
+                                          quotas, in this period and the one before.
+      credit [options] <subject> <units>  Add units to the quotas of a policy or
+                                          tier. The same id credits once.
+      functions                           Manage Redis Functions, for stores that
+                                          use them instead of scripts.
+      completion <shell>                  Print a script that completes commands,
+                                          flags and their values in your shell.
+      help [command]                      print the help of a command
     "
   `)
 })

@@ -29,6 +29,7 @@ const endpoints = adminEndpoints({
   statistics: createStatistics(),
   upstreams: new UpstreamCounts(),
   answers: () => [],
+  tokens: () => [],
   process: () => mergeProcesses([]),
   setControlHere: () => {},
   metricsPublic: false,

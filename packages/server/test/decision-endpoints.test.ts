@@ -200,6 +200,45 @@ const put = async (url: string, body: unknown) => {
   return fetch(`${url}/v1/overrides`, { method: 'PUT', headers, body: JSON.stringify(body) })
 }
 
+describe('GET /v1/usage and POST /v1/credit', () => {
+  const PLAN = defineConfig({
+    policies: { plan: { algorithm: 'quota', limit: 10, per: 'month' } },
+    default: { policy: 'plan' },
+  })
+
+  it('usage tells what was used of a quota, and a credit adds to it once', async () => {
+    const { ask, url } = await api(createLimiter({ config: PLAN }))
+    await ask('/v1/check', { subject: 'user:42', policy: 'plan', cost: 4 })
+    const credit = { subject: 'user:42', policy: 'plan', units: 5, id: 'invoice-7' }
+    expect(await ask('/v1/credit', credit)).toMatchObject({
+      status: 200,
+      body: { added: true, quotas: [{ policy: 'plan', used: 4, credits: 5, remaining: 11 }] },
+    })
+    expect((await ask('/v1/credit', credit)).body).toMatchObject({ added: false, quotas: [{ credits: 5 }] })
+    const answer = await fetch(`${url}/v1/usage?subject=user:42`)
+    expect(await answer.json()).toMatchObject({ quotas: [{ quota: 'quota-month', used: 4, remaining: 11 }] })
+    const trail = await (await fetch(`${url}/v1/changes`)).text()
+    expect(trail).toContain('credited 5 units to user:42 (invoice-7)')
+  })
+
+  it.each([
+    [{ subject: 'user:42', policy: 'plan', units: -5, id: 'a' }, 'units'],
+    [{ subject: 'user:42', policy: 'plan', units: 1.5, id: 'a' }, 'units'],
+    [{ subject: 'user:42', policy: 'plan', units: 5 }, 'id'],
+    [{ subject: 'nobody', policy: 'plan', units: 5, id: 'a' }, 'subject'],
+    [{ subject: 'user:42', policy: 'plan', units: 5, id: 'a', until: 'x' }, 'until'],
+  ])('a credit of %j is rejected by name', async (body, field) => {
+    const { ask } = await api(createLimiter({ config: PLAN }))
+    expect(await ask('/v1/credit', body)).toMatchObject({ status: 400, body: { field } })
+  })
+
+  it('usage of nobody is rejected by name', async () => {
+    const { url } = await api(createLimiter({ config: PLAN }))
+    const answer = await fetch(`${url}/v1/usage?subject=nobody`)
+    expect([answer.status, ((await answer.json()) as { field: string }).field]).toEqual([400, 'subject'])
+  })
+})
+
 describe('POST /v1/reset', () => {
   it('a reset forgets what was used of one policy, or of all', async () => {
     const { ask } = await api()

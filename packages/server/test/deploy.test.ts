@@ -10,6 +10,7 @@ import { parseConfig } from 'headgate/config'
 import type { Deployment } from 'kubernetes-types/apps/v1.js'
 import { afterAll, describe, expect, it } from 'vitest'
 import { parse, parseAllDocuments } from 'yaml'
+import { openHelm } from './support/helm.js'
 import { runInProcess } from './support/run-in-process.js'
 
 const read = (name: string) => readFileSync(new URL(`../../../deploy/${name}`, import.meta.url), 'utf8')
@@ -71,11 +72,43 @@ it('the unit stops with SIGTERM, and has longer for it than stopping takes', () 
   for (const line of text.split('\n')) expect(line).toMatch(/^(?:|#.*|\[\w+\]|[A-Z]\w+=.*)$/)
 })
 
-describe('the manifest for Kubernetes', () => {
-  const documents = parseAllDocuments(read('kubernetes.yaml')).map(document => {
+const { helm, close } = await openHelm()
+afterAll(close)
+const CHART = join(ROOT, 'deploy/helm/headgate')
+const render = (...values: string[]) =>
+  helm('template', 'headgate', CHART, '--kube-version=1.30.0', ...values.map(value => `--set=${value}`))
+
+/** Parses what is rendered or written by hand. */
+function parsed(text: string) {
+  return parseAllDocuments(text).map(document => {
     expect(document.errors).toEqual([])
     return document.toJS()
   })
+}
+
+const TYPES: Record<string, string> = {
+  ConfigMap: 'core/v1',
+  Service: 'core/v1',
+  Deployment: 'apps/v1',
+  StatefulSet: 'apps/v1',
+  PodDisruptionBudget: 'policy/v1',
+}
+
+/** Returns the documents as a program that compiles if they are what their types say. */
+function typed(documents: readonly { readonly kind: string }[]): string {
+  return documents
+    .map(
+      (document, index) =>
+        `const d${index}: import('kubernetes-types/${TYPES[document.kind]}').${document.kind} = ${JSON.stringify(document)}`,
+    )
+    .join('\n')
+}
+
+describe.each([
+  ['the manifest for Kubernetes', read('kubernetes.yaml')],
+  ['the Helm chart', render()],
+])('%s', (_name, text) => {
+  const documents = parsed(text)
   const byKind = (kind: string) => documents.find(document => document.kind === kind)
   const pod = byKind('Deployment').spec.template.spec
   const [container] = pod.containers
@@ -84,34 +117,24 @@ describe('the manifest for Kubernetes', () => {
   const flag = (name: string) =>
     container.args.find((arg: string) => arg.startsWith(`--${name}=`))?.split('=')[1]
 
-  it('the manifest for Kubernetes has a policy file that is sound', async () => {
+  it('has a policy file that is sound', async () => {
     const config = await parseConfig(byKind('ConfigMap').data['headgate.yaml'], 'headgate.yaml')
     expect(config.upstream?.urls).toEqual(['http://app:3000'])
     // A network of pods is no proxy: every pod could say where its requests come from.
     expect(config.trustedProxies).toEqual([])
   })
 
-  it('the manifest for Kubernetes is what its types say', () => {
-    const types: Record<string, string> = {
-      ConfigMap: 'core/v1',
-      Service: 'core/v1',
-      Deployment: 'apps/v1',
-      StatefulSet: 'apps/v1',
-      PodDisruptionBudget: 'policy/v1',
-    }
-    const source = documents.map(
-      (document, index) =>
-        `const d${index}: import('kubernetes-types/${types[document.kind]}').${document.kind} = ${JSON.stringify(document)}`,
-    )
-    expect(compile(source.join('\n'))).toBe('')
+  it('is what its types say', () => {
+    const source = typed(documents)
+    expect(compile(source)).toBe('')
     const { spec }: Deployment = byKind('Deployment')
     expect(spec?.replicas).toBe(3)
     // An unknown field and a wrong type are found.
-    const wrong = source.map(text => text.replace('"replicas":3', '"replicas":"3","replica":3'))
-    expect(compile(wrong.join('\n'))).toContain('TS2322')
+    const wrong = source.replace('"replicas":3', '"replicas":"3","replica":3')
+    expect(compile(wrong)).toContain('TS2322')
   })
 
-  it('the manifest for Kubernetes has the Redis it names, with a file', () => {
+  it('has the Redis it names, with a file', () => {
     const { host } = new URL(flag('redis') as string)
     const set = byKind('StatefulSet')
     expect(host).toBe(`${set.metadata.name}:${set.spec.template.spec.containers[0].ports[0].containerPort}`)
@@ -121,15 +144,17 @@ describe('the manifest for Kubernetes', () => {
     expect(set.spec.template.spec.containers[0].args.join(' ')).toContain('--appendonly yes')
   })
 
-  it('the manifest for Kubernetes listens where it is probed and sent requests', () => {
+  it('listens where it is probed and sent requests', () => {
     expect([portOf('http'), portOf('admin')]).toEqual([Number(flag('port')), Number(flag('admin-port'))])
     expect(container.livenessProbe.httpGet).toEqual({ path: '/livez', port: 'admin' })
     expect(container.readinessProbe.httpGet).toEqual({ path: '/readyz', port: 'admin' })
-    expect(byKind('Service').spec.ports[0].targetPort).toBe('http')
-    expect(byKind('Service').spec.selector).toEqual(byKind('Deployment').spec.template.metadata.labels)
+    const service = documents.find(({ kind, metadata }) => kind === 'Service' && metadata.name === 'headgate')
+    expect(service.spec.ports[0].targetPort).toBe('http')
+    expect(service.spec.selector).toEqual(byKind('Deployment').spec.template.metadata.labels)
+    expect(container.args.filter((arg: string) => !FLAGS.has(arg.split('=')[0] ?? ''))).toEqual([])
   })
 
-  it('the manifest for Kubernetes has a token for what is not on loopback, and no rights', () => {
+  it('has a token for what is not on loopback, and no rights', () => {
     expect(flag('admin-host')).toBe('0.0.0.0')
     expect(flag('admin-token')).toMatch(/^operator:administer:file:\/run\/secrets\/headgate\//)
     // Whoever goes by the annotation has no token.
@@ -143,6 +168,79 @@ describe('the manifest for Kubernetes', () => {
       seconds(flag('drain-delay')) + seconds(flag('drain-timeout')) + 5,
     )
     expect(pod.enableServiceLinks).toBe(false)
+  })
+})
+
+describe('the values of the Helm chart', () => {
+  const deployment = (...values: string[]) =>
+    parsed(render(...values)).find(({ kind }) => kind === 'Deployment')
+  const container = (...values: string[]) => deployment(...values).spec.template.spec.containers[0]
+
+  it('the chart is sound to Helm itself', () => {
+    expect(helm('lint', '--strict', CHART)).toContain('0 chart(s) failed')
+  })
+
+  it('says the same version as the package', () => {
+    const { version } = JSON.parse(readFileSync(join(ROOT, 'packages/server/package.json'), 'utf8'))
+    expect(parse(readFileSync(join(CHART, 'Chart.yaml'), 'utf8'))).toMatchObject({
+      version,
+      appVersion: version,
+    })
+  })
+
+  it('a longer drain has a longer grace period', () => {
+    const { spec } = deployment('drain.delaySeconds=10', 'drain.timeoutSeconds=600').spec.template
+    expect(spec.terminationGracePeriodSeconds).toBe(615)
+    expect(spec.containers[0].args).toContain('--drain-timeout=600s')
+  })
+
+  it('the URL of a Redis of yours comes from its Secret, and the chart has no Redis then', () => {
+    const documents = parsed(render('redis.enabled=false', 'redis.urlSecret.name=our-redis'))
+    expect(compile(typed(documents))).toBe('')
+    expect(documents.map(({ kind }) => kind)).not.toContain('StatefulSet')
+    const { env, args } = container('redis.enabled=false', 'redis.urlSecret.name=our-redis')
+    expect(env).toEqual([
+      { name: 'HEADGATE_REDIS', valueFrom: { secretKeyRef: { name: 'our-redis', key: 'url' } } },
+    ])
+    expect(VARIABLES).toContain('HEADGATE_REDIS')
+    expect(args.join(' ')).not.toContain('--redis')
+    expect(container('redis.enabled=false', 'redis.url=rediss://there:6380').args).toContain(
+      '--redis=rediss://there:6380',
+    )
+  })
+
+  it('a Prometheus operator scrapes the admin port, with a token if metrics need one', () => {
+    const documents = parsed(
+      render(
+        'metrics.public=false',
+        'metrics.serviceMonitor.enabled=true',
+        'metrics.serviceMonitor.tokenKey=scrape',
+        ...['tokens[0].name=prometheus', 'tokens[0].role=read', 'tokens[0].key=scrape'],
+      ),
+    )
+    const { spec } = documents.find(({ kind }) => kind === 'ServiceMonitor')
+    expect(spec.endpoints).toEqual([
+      { port: 'admin', interval: '15s', authorization: { credentials: { name: 'headgate', key: 'scrape' } } },
+    ])
+    const service = documents.find(({ metadata }) => metadata.name === 'headgate-admin')
+    expect(service.metadata.labels).toMatchObject(spec.selector.matchLabels)
+    expect(service.spec.ports[0].name).toBe('admin')
+    const pod = documents.find(({ kind }) => kind === 'Deployment').spec.template
+    expect(pod.spec.containers[0].args).toContain(
+      '--admin-token=prometheus:read:file:/run/secrets/headgate/scrape',
+    )
+    expect(pod.spec.containers[0].args).not.toContain('--metrics-public')
+    expect(pod.metadata.annotations).toBeUndefined()
+  })
+
+  it.each([
+    ['replcas=2', 'replcas'],
+    ['redis.enabled=false', 'redis: expected enabled: true, or url'],
+    ['redis.url=redis://there:6379', 'redis: expected enabled: false'],
+    ['replicas=2', 'minAvailable: expected fewer than replicas'],
+    ['tokens[0].role=root', 'role'],
+  ])('%s is refused with %s', (value, message) => {
+    expect(() => render(value)).toThrow(message)
   })
 })
 

@@ -133,6 +133,28 @@ it('a second signal ends it at once, and says how much was cut', async () => {
   expect(await text).toContain('ECONNRESET')
 })
 
+it('idle connections are not among those that were cut', async () => {
+  // Shorter than idle clients are given.
+  const { gatewayUrl, end } = await gatewayTo(
+    (req, res) => (req.url === '/idle' ? void res.end('ok') : streaming(1_000)(req, res)),
+    '--drain-timeout',
+    '100ms',
+  )
+  const agent = new Agent({ keepAlive: true })
+  closers.push(() => agent.destroy())
+  const idle = Array.from({ length: 3 }, async () => {
+    const res = await new Promise<IncomingMessage>((resolve, reject) =>
+      get(`${gatewayUrl}/idle`, { agent }, resolve).on('error', reject),
+    )
+    await textOf(res)
+  })
+  await Promise.all(idle)
+  const text = textOf(await opened(gatewayUrl))
+  const { stdout } = await end('SIGTERM')
+  expect(stdout).toMatch(/^1 connection with a request in flight was cut, 0.1 s after the stop began$/m)
+  expect(await text).toContain('ECONNRESET')
+})
+
 it('during the drain delay it is not ready, and serves', async () => {
   const { gatewayUrl, adminUrl, end } = await gatewayTo(
     (_req, res) => void res.end('ok'),

@@ -1,4 +1,4 @@
-import { createLimiter } from 'headgate'
+import { concurrency, createLimiter, slidingWindowLog } from 'headgate'
 import { defineConfig } from 'headgate/config'
 import { afterEach, describe, expect, it } from 'vitest'
 import { changed } from '../../headgate/test/support/changed.ts'
@@ -74,6 +74,28 @@ describe('a body', () => {
     expect(client.socket.writableLength).toBeGreaterThan(0)
     expect(client.socket.destroyed).toBe(false)
     expect(client.text()).toBe('')
+  })
+
+  it('a body that the client was not yet asked for is not late', async () => {
+    const config = defineConfig({
+      policies: { one: concurrency({ limit: 1 }), many: slidingWindowLog({ limit: 1_000, window: '1m' }) },
+      default: { policy: 'many' },
+      rules: [{ name: 'one', match: { path: '/one' }, policy: 'one', wait: { atMost: '1m' } }],
+    })
+    await start({ minBodyRate: 1_000, bodyGraceMs: 100 }, { config })
+    upstream.fallSilent()
+    const first = send(lines('GET /one HTTP/1.1', 'Host: a'))
+    await until(() => upstream.received.length).toBe(1)
+    const waiting = send(lines('POST /one HTTP/1.1', 'Host: a', 'Expect: 100-continue', 'Content-Length: 5'))
+    for (let check = 0; check < 2; check++) {
+      const slow = send(post)
+      await until(() => statusesIn(slow.text())).toEqual([408])
+    }
+    expect(waiting.text()).toBe('')
+    first.socket.destroy()
+    await until(() => statusesIn(waiting.text())).toEqual([100])
+    // It has been asked now.
+    await until(() => statusesIn(waiting.text())).toEqual([100, 408])
   })
 })
 

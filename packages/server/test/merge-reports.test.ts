@@ -15,6 +15,7 @@ const tally = (policy: string, allowed: number) => ({
   denied: 1,
   nearLimit: 2,
   latency: latency(allowed, 1),
+  waited: policy === 'api' ? latency(1, allowed) : null,
 })
 const limiter = (wouldDeny: number) => ({
   control: { enabled: true, multiplier: 1 },
@@ -24,6 +25,7 @@ const limiter = (wouldDeny: number) => ({
   reloads: 2,
   shadow: { api: { wouldAllow: 1, wouldDeny } },
   candidates: {},
+  bans: { api: 1 },
   shadowDivergence: 1,
   faults: 1,
   limits: [],
@@ -50,9 +52,16 @@ it('counts of processes are added, by their labels', () => {
     ['login', 1, 1],
   ])
   expect(decisions[0]?.latency).toEqual({ counts: [11, 2], sumUs: 4 })
+  expect(decisions.map(({ waited }) => waited)).toEqual([{ counts: [2, 11], sumUs: 4 }, null])
   expect(store.calls).toBe(6)
   expect(limiters).toEqual([
-    { ...limiter(9), shadow: { api: { wouldAllow: 2, wouldDeny: 9 } }, shadowDivergence: 2, faults: 2 },
+    {
+      ...limiter(9),
+      shadow: { api: { wouldAllow: 2, wouldDeny: 9 } },
+      bans: { api: 2 },
+      shadowDivergence: 2,
+      faults: 2,
+    },
   ])
   expect(remaining).toEqual({ global: 3, route: 9 })
 })

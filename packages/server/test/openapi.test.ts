@@ -5,6 +5,7 @@ import { defineConfig } from 'headgate/config'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { decisionEndpoints } from '../src/decision-api/decision-endpoints.js'
 import { OPENAPI_DOCUMENT } from '../src/decision-api/openapi/openapi-document.js'
+import { usageEndpoints } from '../src/decision-api/usage-endpoints.js'
 import { operatorEndpoints } from '../src/operators/operator-endpoints.js'
 import { type AdminApi, serveAdmin } from './support/admin-api.js'
 
@@ -14,7 +15,10 @@ ajv.addSchema({ ...OPENAPI_DOCUMENT, $id: 'api' })
 
 const limiter = createLimiter({
   config: defineConfig({
-    policies: { api: { algorithm: 'sliding-window-log', limit: 3, window: '1m' } },
+    policies: {
+      api: { algorithm: 'sliding-window-log', limit: 3, window: '1m' },
+      plan: { algorithm: 'quota', limit: 10, per: 'month' },
+    },
     tiers: { free: { minute: 5 }, staff: {} },
     default: { policy: 'api' },
   }),
@@ -50,12 +54,17 @@ function objections(at: string, value: unknown): string {
 
 it('the document lists the paths and methods that there are', () => {
   const offered = [
-    ...decisionEndpoints(limiter, () => {}),
+    ...decisionEndpoints(
+      limiter,
+      () => {},
+      () => null,
+    ),
     ...operatorEndpoints(
       limiter,
       () => null,
       () => {},
     ),
+    ...usageEndpoints(limiter, () => null),
   ].flatMap(({ path, methods }) => Object.keys(methods).map(method => `${method} ${path}`))
   expect(operations.map(({ path, method }) => `${method.toUpperCase()} ${path}`).sort()).toEqual(
     offered.sort(),
@@ -82,6 +91,7 @@ const SOUND: readonly [string, string, unknown][] = [
   ['post', '/v1/reset', { subject: 'user:1', policy: 'api', scope: 'a' }],
   ['post', '/v1/reset', { subject: 'user:1' }],
   ['post', '/v1/inspect', { subject: 'user:1', tier: 'free', scope: 'a' }],
+  ['post', '/v1/credit', { subject: 'user:1', policy: 'plan', units: 5, id: 'a', expires: 'period' }],
   ['get', '/v1/control', undefined],
   ['patch', '/v1/control', { multiplier: 1 }],
   [
@@ -148,11 +158,27 @@ describe('bodies that the document allows are accepted by the API, and its answe
     expect(objections(at, await answer.json())).toBe('')
   })
 
+  it('usage is answered as the document describes', async () => {
+    const answer = await send('get', '/v1/usage?subject=user:1', undefined)
+    const at = pointer(
+      'paths',
+      '/v1/usage',
+      'get',
+      'responses',
+      '200',
+      'content',
+      'application/json',
+      'schema',
+    )
+    expect(objections(at, await answer.json())).toBe('')
+  })
+
   it('every operation of the document is tried', () => {
     const tried = new Set([
       ...SOUND.map(([method, path]) => `${method} ${path}`),
       'post /v1/refund',
       'post /v1/release',
+      'get /v1/usage',
     ])
     expect(operations.map(({ path, method }) => `${method} ${path}`).filter(one => !tried.has(one))).toEqual(
       [],

@@ -155,6 +155,17 @@ describe('headgate override', () => {
     expect((await cli('override', 'list', ...server)).text).toBe('none')
   })
 
+  it('a ban is set, listed and removed like any other override', async () => {
+    const { server } = await serve()
+    const target = ['--subject', 'user:banned', '--ban']
+    expect((await cli('override', 'set', ...target, ...why, ...server)).text).toBe('in force')
+    expect((await cli('override', 'list', ...server)).text).toMatch(/^user:banned: banned, until .* by ada/m)
+    const check = async () => (await cli('check', 'user:banned', '--path', '/', ...server)).text
+    expect(await check()).toContain('banned')
+    expect((await cli('override', 'remove', ...target, ...server)).text).toBe('removed')
+    expect(await check()).not.toContain('banned')
+  })
+
   it('an override of a subject may be another tier or numbers of its own', async () => {
     const { server } = await serve()
     const subject = ['--subject', 'user:42']
@@ -215,7 +226,7 @@ describe('headgate restore', () => {
     })
     await waitUntil('the log', async () => stdout().includes('the store has lost what operators had set'))
     expect(await (await fetch(`${adminUrl}/v1/stats`)).json()).toMatchObject({ lost: { overrides: 1 } })
-    expect((await cli('restore', ...server)).text).toBe('restored limits on, multiplier 2, 1 overrides')
+    expect((await cli('restore', ...server)).text).toBe('restored limits on, multiplier 2, 1 override')
     expect((await cli('override', 'list', '--redis', url)).text).toMatch(/^rule login: log-1h 9/)
 
     await cli('override', 'remove', '--rule', 'login', ...server)
@@ -329,7 +340,7 @@ describe('over HTTP', () => {
       'replacement',
       'expected one of tier, numbers, limits',
     ],
-    ['DELETE', '/v1/overrides', {}, 'target', 'expected a subject, a rule or both'],
+    ['DELETE', '/v1/overrides', {}, 'target', 'expected a subject, a rule, a policy'],
     ['DELETE', '/v1/overrides', { subject: 'canary' }, 'subject', "expected 'type:id'"],
     ['POST', '/v1/explain', { subject: 'user:42', path: 7 }, 'path', 'expected a non-empty string; got 7'],
     [

@@ -22,6 +22,28 @@ describe('headgate rules validate', () => {
     })
   })
 
+  it('rules validate says which changes of a quota start a new period with nothing used', async () => {
+    const file = join(folder, 'quota.yaml')
+    writeFileSync(
+      file,
+      'policies:\n  plan:\n    - { algorithm: quota, limit: 10, per: month, timeZone: Europe/Berlin }\n    - { algorithm: sliding-window-log, limit: 5, window: 1m }\n',
+    )
+    const { out } = await runInProcess(['rules', 'validate', file])
+    expect(out.split('\n').slice(1)).toEqual([
+      '  policy plan: quota 10 a month in Europe/Berlin: another limit keeps what was used; another per, timeZone, or anchor starts a new period with nothing used',
+      '',
+    ])
+  })
+
+  it('rules validate says which rules let requests wait', async () => {
+    const file = join(folder, 'waits.yaml')
+    writeFileSync(file, 'rules:\n  - { name: slow, match: { path: /a }, wait: { atMost: 500ms } }\n')
+    const { out } = await runInProcess(['rules', 'validate', file])
+    expect(out).toContain(
+      '\n  rule slow: a request waits for room for at most 500ms, 100 of a caller at once\n',
+    )
+  })
+
   it('rules validate reports every mistake, and ends with 2', async () => {
     const file = join(folder, 'bad.yaml')
     writeFileSync(file, 'mode: shadwo\nrules:\n  - { match: { path: login }, policy: api }\n')

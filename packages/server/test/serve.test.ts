@@ -20,6 +20,13 @@ async function serve(...args: string[]): Promise<HeadgateProcess> {
 }
 
 describe('headgate serve with the quickstart', () => {
+  it('what it says to try is true under a limit of requests in flight, too', async () => {
+    const config = fileURLToPath(new URL('../../../examples/llm-proxy/headgate.yaml', import.meta.url))
+    const { stdout } = await serve('--config', config)
+    expect(stdout()).toContain('60 a minute; 5 at once')
+    expect(stdout()).toContain('Try it: 60 times 200, then 429')
+  })
+
   it('the quickstart lets 10 requests pass, denies the 11th and says why', async () => {
     const { gatewayUrl, adminUrl, stdout, end } = await serve('--config', QUICKSTART, '--demo')
     expect(stdout()).toContain('policy demo, 10 a minute')

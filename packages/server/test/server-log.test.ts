@@ -83,6 +83,7 @@ it('a line of the access log has a time, the client behind the proxy, the reques
     print: line => {
       text = line
     },
+    unreadBytes: 0,
   })
   const entry = { method: 'GET', path: '/a', durationMs: 1.5, upstream: null }
   access({ ...entry, id: 'abc-1', client: '203.0.113.7', status: 429, reference: 'k7qf2m9xabcd' })
@@ -96,11 +97,25 @@ it('the log lets through neither passwords in URLs, nor fields that are called s
       print: line => {
         text += `${line}\n`
       },
+      unreadBytes: 0,
     })
     log('failed at redis://user:canary@host', { level: 'error', cause: 'redis://:canary@host is gone' })
-    logger.warn({ token: 'canary', inner: { password: 'canary' } }, 'odd \u001b[2J')
+    logger.warn({ token: 'canary', apiKey: 'canary', inner: { password: 'canary' } }, 'odd \u001b[2J')
     expect(text).not.toContain('canary')
     expect(text).not.toContain('\u001b')
     expect(text).toContain('redis://***@host')
   }
+})
+
+it('lines that nobody reads are left out instead of kept, and counted', () => {
+  const lines: string[] = []
+  const printer = { print: (line: string) => void lines.push(line), unreadBytes: 0 }
+  const { log } = createServerLog('text', printer)
+  log('one')
+  printer.unreadBytes = 2 ** 30
+  log('two')
+  log('three')
+  printer.unreadBytes = 0
+  log('four')
+  expect(lines).toEqual(['one', expect.stringMatching(/^2 lines were left out/), 'four'])
 })

@@ -78,7 +78,7 @@ describe('headgate simulate', () => {
     })
     const { code, out } = await runInProcess(['simulate', log, '--config', THREE])
     expect(code).toBe(0)
-    expect(out).toContain('1 lines told of no request, or of an impossible time, caller or cost')
+    expect(out).toContain('1 line told of no request, or of an impossible time, caller or cost')
   })
 
   it.each([

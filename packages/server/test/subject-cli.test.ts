@@ -43,6 +43,53 @@ const at = (place: Place) =>
   place === '--server' ? ['--server', server.adminUrl] : ['--redis', redis.url, '--config', FILE]
 const run = (place: Place, ...args: string[]) => runInProcess([...args, ...at(place)])
 
+/** Has a subject denied, and returns the reference by which the server knows it then. */
+async function denied(subject: string): Promise<string> {
+  const askedAtMs = Date.now()
+  const headers = { 'Content-Type': 'application/json' }
+  const body = JSON.stringify({ subject, policy: 'api', cost: 3 })
+  await fetch(`${server.adminUrl}/v1/check`, { method: 'POST', headers, body })
+  const newest = async () => {
+    const answer = await fetch(`${server.adminUrl}/v1/denials?limit=1`)
+    return ((await answer.json()) as { denials: { atMs: number; reference: string }[] }).denials[0]
+  }
+  await expect
+    .poll(async () => (await newest())?.atMs ?? 0, { timeout: 10_000 })
+    .toBeGreaterThanOrEqual(askedAtMs)
+  return (await newest())?.reference ?? ''
+}
+
+describe('by the reference of a denial', () => {
+  it('check decides for whom it stands, and reset and inspect take it too', async () => {
+    const reference = await denied('user:who')
+    expect(await run('--server', 'check', reference, '--policy', 'api')).toMatchObject({
+      code: 0,
+      out: expect.stringMatching(/^allowed: 1 of 2 left by policy api/),
+    })
+    expect((await run('--server', 'check', 'user:who', '--policy', 'api', '--peek')).out).toMatch(
+      /^allowed: 1 of 2/,
+    )
+    expect((await run('--server', 'inspect', reference)).out).toContain('api.log-1h')
+    expect((await run('--server', 'reset', reference)).code).toBe(0)
+    expect(
+      (await run('--server', 'check', reference, '--method', 'GET', '--path', '/', '--peek')).out,
+    ).toMatch(/^allowed: 2 of 2/)
+  })
+
+  it('check says why it cannot ask for a key, for nobody it knows, or without a server', async () => {
+    const key = await denied('apikey:canary-key-of-somebody')
+    expect(await run('--server', 'check', key, '--policy', 'api')).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('only a keyed hash is kept'),
+    })
+    expect((await run('--server', 'check', 'aaaaaaaaaaaa', '--policy', 'api')).err).toContain('denied lately')
+    expect(await run('--redis', 'check', 'aaaaaaaaaaaa', '--policy', 'api')).toMatchObject({
+      code: 3,
+      err: expect.stringContaining('Redis alone does not know a reference'),
+    })
+  })
+})
+
 describe.each(places)('at %s', place => {
   it('check charges and reports what is left, and ends with 5 when it is denied', async () => {
     expect(await run(place, 'check', 'user:1', '--policy', 'api')).toMatchObject({

@@ -79,7 +79,7 @@ export function createAdminServer(options: AdminServerOptions): AdminServer {
     return reply
   }
 
-  const server = createServer({ requireHostHeader: false })
+  const server = createServer({ requireHostHeader: false }).on('close', () => changes.close())
   const connections = boundConnections(server, BOUNDS, ({ remoteAddress }) => limitedAddress(remoteAddress))
   const onRequest = connections.bound((req, res) => {
     answer(req)

@@ -1,12 +1,10 @@
 /** Reads the fields of a JSON body. Rejects mistakes with the field's name, what was expected and what came. */
 import type { SubjectInput } from 'headgate'
-import { mistakeAt, shownName } from 'headgate/internal'
+import { MAX_UNITS, mistakeAt, shownName } from 'headgate/internal'
 import { RequestError } from './endpoint.js'
 
 /** A JSON object of unknown contents. */
 export type Fields = Readonly<Record<string, unknown>>
-
-const MAX_UNITS = 2 ** 32 - 1
 
 export function objectOf(value: unknown, field: string): Fields {
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Fields

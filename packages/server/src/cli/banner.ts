@@ -42,7 +42,9 @@ function ruleWords(example: Decision): string {
 }
 
 function trial(url: string, example: Decision): string[] {
-  const atOnce = Math.min(...example.verdicts.map(verdict => verdict.limit))
+  // Requests one after the other never meet a limit on how many are in flight.
+  const counted = example.verdicts.filter(({ quota }) => quota.unit !== 'concurrent-requests')
+  const atOnce = Math.min(...counted.map(verdict => verdict.limit))
   if (atOnce + EXTRA_REQUESTS > MOST_REQUESTS) return [`Try it:  curl -i ${url}/`, '']
   return [
     `Try it: ${atOnce} times 200, then 429`,

@@ -16,7 +16,7 @@ const OPTIONS = new Map([
   ['by', '--by'],
   ['reason', '--reason'],
 ])
-const OWN_NUMBERS = /^(?:numbers\.|tier )(minute|hour|day|burst)$/
+const OWN_NUMBERS = /^(?:numbers\.|tier )(minute|hour|day|month|burst)$/
 
 /** Converts an option's value, and names the option if the value is rejected. */
 export function inOption<T>(option: string, make: () => T): T {

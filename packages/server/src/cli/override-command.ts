@@ -12,6 +12,8 @@ import { UsageError } from './usage-error.js'
 interface TargetFlags {
   readonly subject?: string
   readonly rule?: string
+  readonly policy?: string
+  readonly ban?: true
 }
 
 interface SetFlags extends TargetFlags {
@@ -20,6 +22,7 @@ interface SetFlags extends TargetFlags {
   readonly minute?: string
   readonly hour?: string
   readonly day?: string
+  readonly month?: string
   readonly burst?: string
   readonly ttl: string
   readonly reason: string
@@ -35,7 +38,9 @@ Examples:
   headgate override set --subject user:42 --tier enterprise --ttl 2h --reason 'launch day'
   headgate override set --rule search --limit log-1m=50 --ttl 30m --reason 'incident 7'
   headgate override set --subject user:42 --rule search --minute 500 --ttl 2h --reason 'launch day'
-  headgate override set --subject user:7 --minute 5 --ttl 1d --reason abuse --dry-run`
+  headgate override set --policy api --limit log-1m=500 --ttl 1h --reason 'launch day'
+  headgate override set --subject user:7 --minute 5 --ttl 1d --reason abuse --dry-run
+  headgate override set --subject user:7 --ban --ttl 1h --reason scraping`
 
 /** Adds `headgate override`. */
 export function addOverrideCommand(program: Command, terminal: Terminal): void {
@@ -79,9 +84,13 @@ export function addOverrideCommand(program: Command, terminal: Terminal): void {
     .description('Put an override in force in every process, within a second. It ends by itself.')
     .option('--tier <name>', 'another tier')
     .option('--limit <id=units...>', 'other numbers for limits of the policy that applies: log-1m=500')
-    .option('--minute <units>', 'other numbers: units per minute, or unlimited (also --hour, --day, --burst)')
+    .option(
+      '--minute <units>',
+      'other numbers: units per minute, or unlimited (also --hour, --day, --month, --burst)',
+    )
     .option('--hour <units>')
     .option('--day <units>')
+    .option('--month <units>')
     .option('--burst <factor>')
     .requiredOption('--ttl <duration>', 'how long it lasts: 30m, 2h, at most 31d')
     .requiredOption('--reason <text>', 'why')
@@ -130,27 +139,38 @@ function target(command: Command): Command {
   return command
     .option('--subject <type:id>', 'whose numbers: type:id, or the reference of a denial')
     .option('--rule <name>', "which rule's; with --subject, only for that subject")
+    .option('--policy <name>', "which policy's; with --subject, only for that subject")
+    .option('--ban', 'with --subject: deny everything it asks for')
 }
 
-function targetOf({ subject, rule }: TargetFlags): OverrideTarget {
-  if (subject !== undefined) return { subject, ...(rule !== undefined && { rule }) }
-  if (rule !== undefined) return { rule }
-  throw new UsageError({ field: '--subject', expected: '--subject, --rule or both', got: 'neither' })
+/** The limiter says which of them go together. */
+function targetOf({ subject, rule, policy, ban }: TargetFlags): OverrideTarget {
+  if (subject === undefined && rule === undefined && policy === undefined) {
+    const expected = '--subject, --rule, --policy, or --subject and one of these'
+    throw new UsageError({ field: '--subject', expected, got: 'none' })
+  }
+  const named = { subject, rule, policy, ban }
+  return Object.fromEntries(
+    Object.entries(named).filter(([, value]) => value !== undefined),
+  ) as unknown as OverrideTarget
 }
 
 function overrideOf(flags: SetFlags): OverrideOptions {
-  const numbers = (['minute', 'hour', 'day', 'burst'] as const).flatMap(name => {
+  const numbers = (['minute', 'hour', 'day', 'month', 'burst'] as const).flatMap(name => {
     const text = flags[name]
     if (text === undefined) return []
     return [[name, text === 'unlimited' ? text : numberOf(`--${name}`, text)] as const]
   })
   const limits = (flags.limit ?? []).map(limitOf)
-  const kinds = [flags.tier !== undefined, numbers.length > 0, limits.length > 0].filter(Boolean)
+  const kinds = [flags.tier !== undefined, numbers.length > 0, limits.length > 0, flags.ban === true].filter(
+    Boolean,
+  )
   if (kinds.length !== 1) {
     const got = kinds.length === 0 ? 'none' : 'several'
     throw new UsageError({
       field: '--tier',
-      expected: 'one of --tier, --limit and numbers of its own (--minute, --hour, --day, --burst)',
+      expected:
+        'one of --tier, --limit, --ban and numbers of its own (--minute, --hour, --day, --month, --burst)',
       got,
     })
   }
@@ -196,15 +216,22 @@ function effectWords({ changes, unchanged }: OverrideEffect, isSet: boolean): st
   return [isSet ? 'in force' : 'not set (--dry-run)', ...lines, ...others].map(printable).join('\n')
 }
 
+function replacementWords(override: Override): string {
+  if ('tier' in override) return `tier ${override.tier}`
+  if (!('numbers' in override) && !('limits' in override)) return 'banned'
+  return Object.entries('numbers' in override ? override.numbers : override.limits)
+    .map(([name, units]) => `${name} ${units}`)
+    .join(', ')
+}
+
 function overrideWords(override: Override): string {
   const target = 'subject' in override ? [override.subject] : []
-  const whose = [...target, ...(override.rule === undefined ? [] : [`rule ${override.rule}`])].join(', ')
-  const what =
-    'tier' in override
-      ? `tier ${override.tier}`
-      : Object.entries('numbers' in override ? override.numbers : override.limits)
-          .map(([name, units]) => `${name} ${units}`)
-          .join(', ')
+  const whose = [
+    ...target,
+    ...(override.rule === undefined ? [] : [`rule ${override.rule}`]),
+    ...(override.policy === undefined ? [] : [`policy ${override.policy}`]),
+  ].join(', ')
+  const what = replacementWords(override)
   const until = new Date(override.expiresAt).toISOString()
   return printable(`${whose}: ${what}, until ${until}, by ${override.by}: ${override.reason}`)
 }

@@ -24,6 +24,7 @@ import type { ServeFlags } from './serve.js'
 import { addSimulateCommand } from './simulate-command.js'
 import { addSubjectCommands, DeniedError } from './subject-commands.js'
 import { createTerminal, type Terminal } from './terminal.js'
+import { addUsageCommands } from './usage-commands.js'
 import { UsageError } from './usage-error.js'
 import { readVersion } from './version.js'
 import { addWatchCommands } from './watch-commands.js'
@@ -133,6 +134,7 @@ function buildProgram(terminal: Terminal): Command {
   addRulesCommands(program, terminal)
   addSimulateCommand(program, terminal)
   addSubjectCommands(program, terminal)
+  addUsageCommands(program, terminal)
   addFunctionsCommand(program, terminal)
   addCompletionCommand(program, terminal)
   return program

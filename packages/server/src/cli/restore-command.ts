@@ -27,5 +27,10 @@ export function addRestoreCommand(program: Command, terminal: Terminal): void {
 function wordsOf({ control, overrides }: LostSettings): string {
   const switches =
     control === null ? [] : [`limits ${control.enabled ? 'on' : 'off'}, multiplier ${control.multiplier}`]
-  return [...switches, ...(overrides.length === 0 ? [] : [`${overrides.length} overrides`])].join(', ')
+  return [
+    ...switches,
+    ...(overrides.length === 0
+      ? []
+      : [overrides.length === 1 ? '1 override' : `${overrides.length} overrides`]),
+  ].join(', ')
 }

@@ -81,7 +81,7 @@ async function load(file: string, options: ReadOptions = {}): Promise<Config> {
 async function validate(file: string, { strict, json }: ValidateFlags, terminal: Terminal): Promise<void> {
   const warnings: ConfigWarning[] = []
   const config = await load(file, { onWarning: warning => warnings.push(warning) })
-  const { formatIssue, perAddressOf } = await import('headgate/internal')
+  const { formatIssue, perAddressOf, waitWords } = await import('headgate/internal')
   const mintable = (config.identify ?? []).flatMap((described, index) => {
     const perAddress = perAddressOf(described)
     return perAddress === null ? [] : [{ path: `identify[${index}]`, source: described.source, perAddress }]
@@ -93,6 +93,10 @@ async function validate(file: string, { strict, json }: ValidateFlags, terminal:
     }
     terminal.print(summary(file, config))
     for (const source of mintable) terminal.print(mintableWords(source))
+    for (const words of accountWords(config)) terminal.print(words)
+    for (const { name, wait } of config.rules) {
+      if (wait !== undefined) terminal.print(`  rule ${printable(name)}: a request ${waitWords(wait)}`)
+    }
   }
   if (strict && warnings.length > 0) {
     throw new UsageError({
@@ -122,6 +126,19 @@ function mintableWords({ path, source, perAddress }: Mintable): string {
       ? 'perAddress: off says that you verify it elsewhere'
       : `so all of one address have ${perAddress} times the limits of one (perAddress)`
   return `  ${path} ${source}: anybody can make one up, ${held}`
+}
+
+/** Says what a later change of a quota does to what was used of it. */
+function accountWords({ policies }: Config): string[] {
+  return Object.entries(policies).flatMap(([name, { limits }]) =>
+    limits.flatMap(limit => {
+      const { account } = limit.algorithm
+      if (account === undefined) return []
+      const others = new Intl.ListFormat('en', { type: 'disjunction' }).format(account.apart)
+      const described = `${printable(name)}: ${limit.algorithm.describe(limit)}`
+      return `  policy ${described}: another limit keeps what was used; another ${others} starts a new period with nothing used`
+    }),
+  )
 }
 
 function count(number: number, one: string, many = `${one}s`): string {

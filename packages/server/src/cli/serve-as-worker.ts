@@ -21,6 +21,7 @@ export async function serveAsWorker(flags: ServeFlags, terminal: Terminal): Prom
       statistics: statistics.read(),
       upstreams: front.upstreams(),
       answers: front.answers(),
+      tokens: front.tokens(),
       process: front.process(),
     })
     const { store } = options

@@ -29,7 +29,7 @@ export class DeniedError extends Error {}
 export function addSubjectCommands(program: Command, terminal: Terminal): void {
   asked(at(program.command('check')))
     .description('Ask for a decision, as an app would, and charge it.')
-    .argument('<subject>', 'who is asking: type:id, such as user:42')
+    .argument('<subject>', 'who is asking: type:id, such as user:42, or the reference of a denial')
     .option('--method <name>', 'of a request, for which the rules choose the limits')
     .option('--path <path>', 'of a request, for which the rules choose the limits')
     .option('--cost <units>', 'units the request takes (default: 1, or as the rules say)')

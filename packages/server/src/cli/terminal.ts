@@ -3,6 +3,8 @@ import { cleanText, printableLines } from '../log/clean-text.js'
 /** Where a command writes answers and complaints. Control characters are escaped. */
 export interface Terminal {
   print(text: string): void
+  /** Bytes that were printed and that nobody has read yet. */
+  readonly unreadBytes: number
   complain(text: string): void
   /** Replaces what is on the screen; prints, if it is no screen. */
   redraw(lines: readonly Line[]): void
@@ -16,6 +18,7 @@ export interface Line {
 
 interface Writer {
   write(text: string): unknown
+  readonly writableLength?: number
   readonly isTTY?: boolean
 }
 
@@ -25,6 +28,9 @@ const STYLES = { bold: '1', dim: '2', red: '31' }
 export function createTerminal(out: Writer, err: Writer): Terminal {
   return {
     print: text => void out.write(`${printableLines(text)}\n`),
+    get unreadBytes() {
+      return out.writableLength ?? 0
+    },
     complain: text => void err.write(`${cleanText(text)}\n`),
     redraw(lines) {
       const isScreen = out.isTTY === true

@@ -2,8 +2,8 @@
 import type { IncomingMessage } from 'node:http'
 import { type Decision, decisionHeaders, decisionProblem, isHeadgateError, type RuleLimiter } from 'headgate'
 import { shownName } from 'headgate/internal'
-import { objectOf, rejectUnknown, subjectOf, textOf, unitsOf } from '../admin/body-fields.js'
-import { administers, checks, type Endpoint, RequestError, reads } from '../admin/endpoint.js'
+import { objectOf, rejectUnknown, subjectOf as subjectIn, textOf, unitsOf } from '../admin/body-fields.js'
+import { administers, type Caller, checks, type Endpoint, RequestError, reads } from '../admin/endpoint.js'
 import { isCallersMistake } from '../admin/failure-answer.js'
 import { readJson } from '../admin/read-body.js'
 import { type HttpAnswer, jsonAnswer } from '../http/problem.js'
@@ -13,10 +13,28 @@ import { createReferences } from './references.js'
 
 const FAULT_LINE_EVERY_MS = 60_000
 
-export function decisionEndpoints(limiter: RuleLimiter, log: WriteLine): readonly Endpoint[] {
+export function decisionEndpoints(
+  limiter: RuleLimiter,
+  log: WriteLine,
+  /** Returns the stored name of the subject behind a reference; null if it is not known. */
+  storedOf: (reference: string) => string | null,
+): readonly Endpoint[] {
   const logFault = throttledLog(log, FAULT_LINE_EVERY_MS)
   const references = createReferences()
   const names = (): Names => ({ policies: new Set(limiter.policyNames), tiers: new Set(limiter.tierNames) })
+
+  /** Only an operator asks by reference: others would learn whether a name is known here. */
+  function subjectOf(reference: string): string {
+    const stored = storedOf(reference)
+    if (stored === null) {
+      const expected = 'type:id, or the reference of a subject that has been denied lately'
+      throw new RequestError(404, { field: 'subject', expected, got: reference })
+    }
+    if (limiter.nameOf(stored) === stored) return stored
+    const expected =
+      'the subject itself: of a key or a session only a keyed hash is kept, which nobody can ask by'
+    throw new RequestError(409, { field: 'subject', expected, got: reference })
+  }
 
   /** A valid question gets a decision, whatever happens to the limiter. */
   async function decide(action: 'check' | 'peek', asked: AskedCheck): Promise<Decision> {
@@ -30,8 +48,13 @@ export function decisionEndpoints(limiter: RuleLimiter, log: WriteLine): readonl
     }
   }
 
-  async function answerAll(action: 'check' | 'peek', req: IncomingMessage): Promise<HttpAnswer> {
-    const { checks, isList } = parseChecks(await readJson(req), names())
+  async function answerAll(
+    action: 'check' | 'peek',
+    req: IncomingMessage,
+    { role }: Caller,
+  ): Promise<HttpAnswer> {
+    const known = role === 'administer' ? { ...names(), subjectOf } : names()
+    const { checks, isList } = parseChecks(await readJson(req), known)
     const decisions = await Promise.all(
       checks.map(async asked => {
         const decision = await decide(action, asked)
@@ -80,7 +103,7 @@ export function decisionEndpoints(limiter: RuleLimiter, log: WriteLine): readonl
     rejectUnknown(body, ['subject', 'policy', 'tier', 'scope'])
     const isWhole = body.policy === undefined && body.tier === undefined && body.scope === undefined
     const { subject, ask } = isWhole
-      ? { subject: subjectOf(body.subject, 'subject'), ask: undefined }
+      ? { subject: subjectIn(body.subject, 'subject'), ask: undefined }
       : parseNamed(body, '', names())
     await limiter.reset(subject, ask)
     const of = ask === undefined ? 'everything' : (ask.policy ?? `tier ${ask.tier}`)
@@ -93,14 +116,14 @@ export function decisionEndpoints(limiter: RuleLimiter, log: WriteLine): readonl
     rejectUnknown(body, ['subject', 'tier', 'scope'])
     const tier = textOf(body.tier, 'tier')
     const scope = textOf(body.scope, 'scope')
-    const subject = subjectOf(body.subject, 'subject')
+    const subject = subjectIn(body.subject, 'subject')
     const options = { ...(tier !== undefined && { tier }), ...(scope !== undefined && { scope }) }
     return jsonAnswer(200, await limiter.inspect(subject, options))
   }
 
   return [
-    { path: '/v1/check', methods: { POST: checks(req => answerAll('check', req)) } },
-    { path: '/v1/peek', methods: { POST: checks(req => answerAll('peek', req)) } },
+    { path: '/v1/check', methods: { POST: checks((req, caller) => answerAll('check', req, caller)) } },
+    { path: '/v1/peek', methods: { POST: checks((req, caller) => answerAll('peek', req, caller)) } },
     { path: '/v1/refund', methods: { POST: checks(refund) } },
     { path: '/v1/release', methods: { POST: checks(release) } },
     { path: '/v1/reset', methods: { POST: administers(reset) } },

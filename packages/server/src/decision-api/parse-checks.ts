@@ -3,7 +3,7 @@
  * file. A body with a `method`, a `path` or a list of subjects is about a request.
  */
 import type { CheckOptions, RequestFacts, SubjectInput } from 'headgate'
-import { ANONYMOUS, claimedMethods, namesNobody } from 'headgate/internal'
+import { ANONYMOUS, claimedMethods, isReference, namesNobody } from 'headgate/internal'
 import {
   bad,
   booleanOf,
@@ -20,6 +20,8 @@ import { RequestError } from '../admin/endpoint.js'
 export interface Names {
   readonly policies: ReadonlySet<string>
   readonly tiers: ReadonlySet<string>
+  /** Returns the subject that a reference stands for; undefined for callers who may not ask by one. */
+  readonly subjectOf?: ((reference: string) => string) | undefined
 }
 
 /** One question to the limiter. */
@@ -56,8 +58,11 @@ export function parseChecks(value: unknown, names: Names): { checks: AskedCheck[
   return { checks: parsed, isList: true }
 }
 
-function parseCheck(check: Fields, prefix: string, names: Names): AskedCheck {
-  rejectUnknown(check, ALL_FIELDS, prefix)
+function parseCheck(given: Fields, prefix: string, names: Names): AskedCheck {
+  rejectUnknown(given, ALL_FIELDS, prefix)
+  const { subject } = given
+  const isByReference = names.subjectOf !== undefined && typeof subject === 'string' && isReference(subject)
+  const check = isByReference ? { ...given, subject: names.subjectOf(subject) } : given
   const refundable = booleanOf(check.refundable, `${prefix}refundable`)
   if (isAboutRequest(check)) return { facts: parseFacts(check, prefix, names), refundable }
   return { facts: null, ...parseNamed(check, prefix, names), refundable }

@@ -1,7 +1,7 @@
 /** Envoy's rate limit service without its wire format: a question in, statuses and headers out. */
 
 import type { LimitVerdict, RuleLimiter } from 'headgate'
-import type { GivenLimitsAnswer } from 'headgate/internal'
+import { checkLimits, type GivenLimitsAnswer, refundLimits } from 'headgate/internal'
 import type { DescriptorConfig, DescriptorLimit } from './config/descriptor-tree.js'
 import { type Descriptor, type RateLimitAsk, rejectAsk } from './descriptor.js'
 import { type ResolvedAsk, type ResolvedDescriptor, resolveAsk } from './limits-of-ask.js'
@@ -30,7 +30,7 @@ export interface RateLimitReply {
 }
 
 export interface RateLimitServiceOptions {
-  readonly limiter: Pick<RuleLimiter, 'checkLimits' | 'refundLimits'>
+  readonly limiter: RuleLimiter
   /** Returns the current limits. */
   config(): DescriptorConfig
   /** Whether nothing is ever reported as over its limit. */
@@ -58,8 +58,8 @@ export function createRateLimitService(options: RateLimitServiceOptions): RateLi
   return async ask => {
     rejectAsk(ask)
     const resolved = resolveAsk(config(), ask, shadow)
-    if (resolved.refunds.length > 0) await limiter.refundLimits(resolved.refunds)
-    const answer = await limiter.checkLimits(resolved.given)
+    if (resolved.refunds.length > 0) await refundLimits(limiter, resolved.refunds)
+    const answer = await checkLimits(limiter, resolved.given)
     const { decision } = answer
     // Nobody reports when the request ends.
     decision.abandon()

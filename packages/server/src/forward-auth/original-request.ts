@@ -26,13 +26,16 @@ export function originalRequest(req: IncomingMessage): HttpRequest {
   const asItCame = httpRequest(req)
   const [id, ...others] = headerValues(req, 'x-request-id')
   return {
-    ...(id !== undefined && others.length === 0 && REQUEST_ID.test(id) && { id }),
     method,
     url: path,
     peer,
     route: undefined,
     header: name => (name === FORWARDED_FOR ? before : asItCame.header(name)),
+    get signal() {
+      return asItCame.signal
+    },
     similarHeaders: name => similarHeaderValues(req, name),
+    ...(id !== undefined && others.length === 0 && REQUEST_ID.test(id) && { id }),
   }
 }
 

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import type { RuleLimiter } from 'headgate'
 import type { Outcome } from 'headgate/adapter'
 import { limitedAddress } from 'headgate/identify'
-import type { Asking, Passed } from 'headgate/internal'
+import type { Asking, Passed, Rejected } from 'headgate/internal'
 import { type HeaderField, type MaybePromise, printable } from 'headgate/internal'
 import type { Bounds } from '../http/bounds.js'
 import { countInFlight } from '../http/count-in-flight.js'
@@ -15,9 +15,11 @@ import { createEnterUpstream, type UpstreamPermit, type UpstreamRejection } from
 import { forwardedHeaders, type Origin, originOf, requestId } from './forwarded-headers.js'
 import type { OwnRejection } from './own-answers.js'
 import { denialFields, denialWords } from './quota-words.js'
+import { readMaxTokens } from './read-max-tokens.js'
 import { rejectRequest } from './reject-request.js'
 import { kindOf } from './request-kind.js'
 import type { Serving } from './serving.js'
+import { type TokenListener, TokenReservation } from './token-reservation.js'
 import type { UpstreamPool } from './upstream-pool.js'
 
 export interface AdmitOptions {
@@ -28,6 +30,8 @@ export interface AdmitOptions {
   readonly log: WriteLine
   /** Called for every request for which its upstream had no permit. */
   onNoPermit?: ((rejection: UpstreamRejection) => void) | undefined
+  /** Told of the tokens of models. */
+  readonly tokens?: TokenListener | undefined
 }
 
 /**
@@ -54,6 +58,10 @@ export interface Admitted extends Introduction, Noted {
   readonly host: string
   /** Headers of the response beside those of the upstream. */
   readonly headers: readonly HeaderField[]
+  /** What has been read of the body and not yet sent. */
+  readonly begun: Buffer[]
+  /** The tokens it has reserved; null if none are limited. */
+  readonly tokens: TokenReservation | null
   leave(status: number | null): void
 }
 
@@ -75,6 +83,13 @@ const NO_ROUTE: OwnRejection = {
   detail: 'No route is for this host and path.',
 }
 
+const CUT_OFF: OwnRejection = {
+  status: 400,
+  reason: 'body-cut-off',
+  detail: 'The body ended before it was complete.',
+}
+const UNTOLD: TokenListener = { onTokens() {}, onEstimate() {} }
+
 /** A request that is being decided. */
 interface Entering {
   readonly req: IncomingMessage
@@ -88,16 +103,19 @@ interface Entering {
   /** Functions that give back what it has taken so far. */
   readonly releases: NotAdmitted['leave'][]
   readonly leave: NotAdmitted['leave']
+  /** Lets a client that waits for it send its body. */
+  willRead(): void
 }
 
 /**
  * Creates the function that decides a request before anything else is done with it, synchronously where possible.
  * Null: the client has already gone.
  */
-export function createAdmit({ limiter, serving, bounds, log, onNoPermit }: AdmitOptions) {
+export function createAdmit({ limiter, serving, bounds, log, onNoPermit, tokens }: AdmitOptions) {
   const clients = countInFlight(bounds.maxClientRequests)
   const enterUpstream = createEnterUpstream(bounds)
   const logDenial = throttledLog(log, DENIAL_LINE_EVERY_MS)
+  const listener = tokens ?? UNTOLD
 
   const enforce = enforceRequests<IncomingMessage>({
     limiter,
@@ -121,27 +139,68 @@ export function createAdmit({ limiter, serving, bounds, log, onNoPermit }: Admit
     headers[serving().clientAddress.header] !== undefined
 
   function decided(entering: Entering, outcome: Outcome): MaybePromise<Admission> {
-    const { req, pool, address, releases, leave, priorityOf } = entering
-    const client = entering.origin.path[0] ?? null
-    if (!outcome.allowed) {
-      const { status, decision } = outcome
-      const id = requestIdOf(req) as string
-      const subject = decision.subject ?? `ip:${address}`
-      logDenial(
-        subject,
-        () => denialWords(status, subject, decision),
-        () => ({
-          ...denialFields(status, subject, decision),
-          id,
-          method: `${req.method}`,
-          path: pathOf(req),
-        }),
-      )
-      const headers: HeaderField[] = [...outcome.headers, ['X-Request-Id', id]]
-      return { answer: { ...outcome, headers }, client, reference: decision.reference, leave }
-    }
+    const { req, pool, releases, leave } = entering
+    if (!outcome.allowed) return denied(entering, outcome)
     if (outcome.ended !== null) releases.push(outcome.ended)
-    if (pool === null) return rejected(NO_ROUTE, req, client, leave)
+    if (pool === null) return rejected(NO_ROUTE, req, entering.origin.path[0] ?? null, leave)
+    if (outcome.reserveTokens !== null) return reserveTokens(entering, outcome, pool)
+    return enter(entering, outcome, pool, null, [])
+  }
+
+  function denied({ req, address, origin, leave }: Entering, outcome: Rejected): NotAdmitted {
+    const { status, decision } = outcome
+    const id = requestIdOf(req) as string
+    const subject = decision.subject ?? `ip:${address}`
+    logDenial(
+      subject,
+      () => denialWords(status, subject, decision),
+      () => ({
+        ...denialFields(status, subject, decision),
+        id,
+        method: `${req.method}`,
+        path: pathOf(req),
+      }),
+    )
+    const headers: HeaderField[] = [...outcome.headers, ['X-Request-Id', id]]
+    const client = origin.path[0] ?? null
+    return { answer: { ...outcome, headers }, client, reference: decision.reference, leave }
+  }
+
+  /** Only now, and only for what it reserves, is a request's body looked at. */
+  async function reserveTokens(entering: Entering, outcome: Passed, pool: UpstreamPool): Promise<Admission> {
+    const { req, releases, leave, origin } = entering
+    const meters = outcome.decision?.tokens ?? []
+    const asked = await readMaxTokens(req, meters, entering.willRead)
+    if (asked === null) return rejected(CUT_OFF, req, origin.path[0] ?? null, leave)
+    const { estimates, untold, begun } = asked
+    const reserved = await (outcome.reserveTokens as NonNullable<Passed['reserveTokens']>)(estimates)
+    if (!reserved.allowed) {
+      giveBack(outcome)
+      return denied(entering, reserved)
+    }
+    for (const { meter, reason } of untold) listener.onEstimate(meter, reason)
+    const { decision } = reserved
+    if (decision === null) return enter(entering, outcome, pool, null, begun)
+    const length = req.headers['content-length']
+    const bodyBytes = length === undefined ? null : Number(length)
+    const tokens = new TokenReservation({ limiter, decision, estimates, bodyBytes, listener })
+    releases.push(() => tokens.settle())
+    return enter(entering, outcome, pool, tokens, begun)
+  }
+
+  /** It never reached the upstream, so it costs its caller nothing. */
+  function giveBack({ decision }: Passed): void {
+    if (decision !== null) limiter.refund(decision).catch(() => {})
+  }
+
+  function enter(
+    entering: Entering,
+    outcome: Passed,
+    pool: UpstreamPool,
+    tokens: TokenReservation | null,
+    begun: Buffer[],
+  ): MaybePromise<Admission> {
+    const { req, address, priorityOf } = entering
     const { decision } = outcome
     const asking: Asking = {
       caller: `${address}`,
@@ -149,20 +208,20 @@ export function createAdmit({ limiter, serving, bounds, log, onNoPermit }: Admit
       priority: priorityOf(decision),
     }
     const permit = enterUpstream(pool, req, asking)
-    if (!(permit instanceof Promise)) return entered(entering, outcome, pool, permit)
-    return permit.then(given => entered(entering, outcome, pool, given))
+    const admitted = { pool, tokens, begun }
+    if (!(permit instanceof Promise)) return entered(entering, outcome, admitted, permit)
+    return permit.then(given => entered(entering, outcome, admitted, given))
   }
 
   function entered(
     { req, host, origin, releases, leave }: Entering,
     outcome: Passed,
-    pool: UpstreamPool,
+    admitted: Pick<Admitted, 'pool' | 'tokens' | 'begun'>,
     permit: UpstreamPermit | UpstreamRejection,
   ): Admission {
     if ('reason' in permit) {
       onNoPermit?.(permit)
-      // It never reached the upstream, so it costs its caller nothing.
-      if (outcome.decision !== null) limiter.refund(outcome.decision).catch(() => {})
+      giveBack(outcome)
       return rejected(permit.rejection, req, origin.path[0] ?? null, leave)
     }
     releases.push(permit.leave)
@@ -174,7 +233,7 @@ export function createAdmit({ limiter, serving, bounds, log, onNoPermit }: Admit
       answer: null,
       client: origin.path[0] ?? null,
       reference: null,
-      pool,
+      ...admitted,
       permit,
       id,
       host,
@@ -185,7 +244,7 @@ export function createAdmit({ limiter, serving, bounds, log, onNoPermit }: Admit
     }
   }
 
-  function admit(req: IncomingMessage): MaybePromise<Admission | null> {
+  function admit(req: IncomingMessage, willRead: () => void): MaybePromise<Admission | null> {
     const objection = rejectRequest(req, bounds.maxHeaders)
     if (objection !== null) return rejected(objection, req, null)
     const { clientAddress, cors, findRoute, priorityOf } = serving()
@@ -213,7 +272,7 @@ export function createAdmit({ limiter, serving, bounds, log, onNoPermit }: Admit
       const pool = findRoute(host, req.url as string)
       // Held from before the decision: another configuration may come while it is awaited.
       if (pool !== null) releases.push(pool.hold())
-      const entering = { req, host, origin, pool, address, releases, leave, priorityOf }
+      const entering = { req, host, origin, pool, address, releases, leave, priorityOf, willRead }
       const outcome = enforce(req)
       if (!('then' in outcome)) {
         const admission = decided(entering, outcome)

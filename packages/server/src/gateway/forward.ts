@@ -74,8 +74,9 @@ function send(exchange: Exchange, listeners: Listeners, tried: readonly Upstream
   const relay = new AnswerRelay(exchange, {
     onConnect() {
       permit.sent()
+      admitted.tokens?.sent()
       // Not earlier: what was read of it could not be sent to another server.
-      if (body !== null) req.pipe(body)
+      if (body !== null) sendBody(req, admitted.begun, body)
     },
     onAnswer: attempted,
     onEnd(cause) {
@@ -100,6 +101,13 @@ function send(exchange: Exchange, listeners: Listeners, tried: readonly Upstream
     },
     relay,
   )
+}
+
+/** Byte for byte: what has been read already, which is not kept for as long as the answer takes, then the rest. */
+function sendBody(req: IncomingMessage, begun: Buffer[], body: PassThrough): void {
+  for (const chunk of begun.splice(0)) body.write(chunk)
+  if (req.readableEnded) body.end()
+  else req.pipe(body)
 }
 
 function mayAskAgain(

@@ -78,10 +78,18 @@ export function createGateway(options: GatewayOptions): Gateway {
     // An offer of another protocol may be followed by bytes of that protocol.
     if (req.headers.upgrade !== undefined && req.httpVersionMajor === 1) res.shouldKeepAlive = false
     const beganMs = onAccess === undefined ? 0 : performance.now()
-    const admission = admit(req)
+    let isContinued = req.httpVersion !== '1.1' || req.headers.expect === undefined
+    const sendContinue = () => {
+      if (isContinued) return
+      isContinued = true
+      res.writeContinue()
+      connections.holdBody(req.socket, false)
+    }
+    if (!isContinued) connections.holdBody(req.socket, true)
+    const admission = admit(req, sendContinue)
     if (admission !== null && 'then' in admission)
-      return admission.then(known => proceed(req, res, known, beganMs))
-    proceed(req, res, admission, beganMs)
+      return admission.then(known => proceed(req, res, known, beganMs, sendContinue))
+    proceed(req, res, admission, beganMs, sendContinue)
   }
 
   function proceed(
@@ -89,6 +97,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     res: ServerResponse,
     admission: Admission | null,
     beganMs: number,
+    sendContinue: () => void,
   ): void {
     // The client has already gone.
     if (admission === null) return void req.socket.destroy()
@@ -98,12 +107,12 @@ export function createGateway(options: GatewayOptions): Gateway {
       onAccess?.(accessEntry(req, res.statusCode, admission, beganMs))
     })
     if (admission.answer !== null) return void own.send(req, res, admission.answer)
-    if (req.httpVersion === '1.1' && req.headers.expect !== undefined) res.writeContinue()
+    sendContinue()
     forward({ req, res, admitted: admission }, listeners)
   }
 
   async function upgrade(req: IncomingMessage, socket: Socket, head: Buffer): Promise<void> {
-    const admission = await admit(req)
+    const admission = await admit(req, () => {})
     if (admission === null || socket.destroyed) {
       admission?.leave(null)
       return void socket.destroy()

@@ -83,8 +83,11 @@ function writeAsHttp1(req: Http2ServerRequest): boolean {
 function watchStream({ stream }: Http2ServerRequest, { responseTimeoutMs }: Bounds, own: OwnAnswers): void {
   if (responseTimeoutMs === 0) return
   const check = () => {
-    const isClientsTurn = stream.writableLength > 0 || !stream.readableEnded
-    if (isClientsTurn && !stream.destroyed) {
+    if (stream.destroyed) return
+    const hasSentAll = stream.state.state === constants.NGHTTP2_STREAM_STATE_HALF_CLOSED_REMOTE
+    // What we have not read yet is not the client's fault: the request may be waiting for its turn.
+    const isBodyDue = !hasSentAll && stream.readableLength === 0
+    if (stream.writableLength > 0 || isBodyDue) {
       own.note('unread', null, stream.session?.socket as Socket)
       stream.close(constants.NGHTTP2_CANCEL)
     } else stream.setTimeout(responseTimeoutMs, check)

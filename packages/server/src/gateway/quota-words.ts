@@ -6,6 +6,9 @@ const PERIODS = new Map([
   [60_000_000, 'a minute'],
   [3_600_000_000, 'an hour'],
   [86_400_000_000, 'a day'],
+  [7 * 86_400_000_000, 'a week'],
+  [31 * 86_400_000_000, 'a month'],
+  [366 * 86_400_000_000, 'a year'],
 ])
 
 /** Formats `10 a minute, 20 at once`. */

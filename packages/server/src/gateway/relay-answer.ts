@@ -37,6 +37,7 @@ export class AnswerRelay implements Dispatcher.DispatchHandler {
   private resume: (() => void) | null = null
   private held: Buffer | null = null
   private isFlowing = false
+  private isClientBehind = false
   private isBodiless = false
   private isOver = false
 
@@ -67,25 +68,39 @@ export class AnswerRelay implements Dispatcher.DispatchHandler {
     // We have answered in the meantime, because the rest of the body came too slowly.
     if (res.headersSent) throw new Error('answered already')
     this.progress.onAnswer(status)
+    admitted.tokens?.answered(answer)
     writeHead(res, status, reason, responseHeaders(answer, admitted.headers))
     process.nextTick(flow, this)
     return true
   }
 
   onData(chunk: Buffer): boolean {
-    const { res } = this.exchange
+    const { res, admitted } = this.exchange
+    const isRead = admitted.tokens?.write(chunk, this.goOn) ?? true
     if (!this.isFlowing && this.held === null && chunk.length <= MOST_HELD_BYTES) {
       this.held = chunk
-      return true
+      return isRead
     }
     this.flow()
-    if (res.write(chunk)) return true
-    res.once('drain', this.resume as () => void)
+    if (res.write(chunk)) return isRead
+    if (!this.isClientBehind) res.once('drain', this.onDrain)
+    this.isClientBehind = true
     return false
   }
 
+  private readonly onDrain = () => {
+    this.isClientBehind = false
+    this.goOn()
+  }
+
+  /** When both the client and whoever reads beside it have caught up. */
+  private readonly goOn = () => {
+    if (!this.isClientBehind && this.exchange.admitted.tokens?.isBehind !== true) this.resume?.()
+  }
+
   onComplete(trailers: readonly (string | Buffer)[] | null): void {
-    const { req, res } = this.exchange
+    const { req, res, admitted } = this.exchange
+    admitted.tokens?.complete()
     if (trailers !== null && trailers.length > 0)
       res.addTrailers(isHttp2(res) ? Object.fromEntries(pairs(trailers)) : pairs(trailers))
     // Node joins the head only with text; a buffer would be a second write.
@@ -124,7 +139,7 @@ export class AnswerRelay implements Dispatcher.DispatchHandler {
     this.isOver = true
     const { res } = this.exchange
     res.off('close', this.onClose)
-    if (this.resume !== null) res.off('drain', this.resume)
+    res.off('drain', this.onDrain)
     this.progress.onEnd(cause)
   }
 }

@@ -60,6 +60,7 @@ export function openTunnel(
       if (socket.destroyed) return given(new Error('the client has left'))
       abort = given
       admitted.permit.sent()
+      admitted.tokens?.sent()
     },
     onUpgrade(status, raw, upstream) {
       const answer = { status, reason: STATUS_CODES[status] ?? '', rawHeaders: (raw ?? []).map(String) }

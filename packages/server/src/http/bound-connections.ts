@@ -38,11 +38,15 @@ export interface BoundConnections {
    * it.
    */
   handOver(socket: Socket): boolean
+  /** Says whether the client has yet to be asked for its body (`Expect: 100-continue`): until then it is not late. */
+  holdBody(socket: Socket, isHeld: boolean): void
   /**
    * Ends every connection: after the response in flight, which says so if it has not begun, or after the next one. One
    * that is idle is closed when its client has had a moment to send what it was about to.
    */
   drain(): void
+  /** Whether nothing is due on a connection, and no request has begun to arrive. */
+  isIdle(socket: Socket): boolean
   /** How many are open. */
   count(): number
 }
@@ -57,6 +61,8 @@ interface Connection {
   idleSinceMs: number
   idleSinceBytes: number
   readonly body: RateFloor
+  /** Whether the client of the latest request has yet to be asked for its body. */
+  isBodyHeld: boolean
   /** Bytes that have left this process, and when that number last changed or there was nothing to send. */
   sent: { bytes: number; atMs: number }
   /** How many bytes had come when there was one request too many; null if there was none. */
@@ -125,6 +131,10 @@ export function boundConnections(
 
   return {
     count: () => connections.size,
+    isIdle: socket => {
+      const connection = connections.get(socket)
+      return connection !== undefined && isIdle(connection)
+    },
     bound: handler => (req, res) => {
       const connection = connections.get(req.socket)
       if (connection === undefined) return
@@ -140,6 +150,12 @@ export function boundConnections(
       const connection = connections.get(socket)
       connections.delete(socket)
       return connection !== undefined && connection.responses.size === 0 && connection.overrunAtBytes === null
+    },
+    holdBody(socket, isHeld) {
+      const connection = connections.get(socket)
+      if (connection === undefined) return
+      connection.isBodyHeld = isHeld
+      connection.body.restart(performance.now(), socket.bytesRead)
     },
     drain() {
       isDraining = true
@@ -164,6 +180,7 @@ function open(socket: Socket, { minBodyRate, bodyGraceMs }: ConnectionBounds): C
     idleSinceMs: nowMs,
     idleSinceBytes: socket.bytesRead,
     body: createRateFloor({ bytesPerSecond: minBodyRate, graceMs: bodyGraceMs }),
+    isBodyHeld: false,
     sent: { bytes: 0, atMs: nowMs },
     overrunAtBytes: null,
   }
@@ -191,6 +208,7 @@ function mayBeHandled(
   res.setMaxListeners(0)
   responses.add(res)
   connection.last = { req, res }
+  connection.isBodyHeld = false
   connection.body.restart(performance.now(), socket.bytesRead)
   res.once('close', () => {
     responses.delete(res)
@@ -213,7 +231,6 @@ function announceEnd(res: ServerResponse): void {
   if (!res.headersSent) res.shouldKeepAlive = false
 }
 
-/** Whether nothing is due on a connection, and no request has begun to arrive. */
 function isIdle({ socket, responses, last, idleSinceBytes }: Connection): boolean {
   const isBodyDue = last !== null && !last.req.complete
   return responses.size === 0 && !isBodyDue && socket.bytesRead === idleSinceBytes
@@ -236,7 +253,7 @@ function check(connection: Connection, bounds: ConnectionBounds, nowMs: number, 
   }
   const isBodyDue = last !== null && !last.req.complete
   const isQuiet = !isBodyDue && responses.size === 0
-  if (isBodyDue && isTooSlow(connection, last.req, nowMs)) rejectSlowBody(connection, last, onEnded)
+  if (isBodyDue && isTooSlow(connection, last, nowMs)) rejectSlowBody(connection, last, onEnded)
   else if (hasOverrun(connection)) socket.destroy()
   else if (hasStalled(connection, bounds, nowMs)) close('unread')
   else if (isQuiet && nowMs - connection.idleSinceMs > MAX_IDLE_MS) socket.destroy()
@@ -259,9 +276,13 @@ function hasStalled(
   return responseTimeoutMs > 0 && nowMs - sent.atMs > responseTimeoutMs
 }
 
-function isTooSlow({ socket, body }: Connection, req: IncomingMessage, nowMs: number): boolean {
+function isTooSlow(
+  { socket, body, isBodyHeld }: Connection,
+  { req, res }: NonNullable<Connection['last']>,
+  nowMs: number,
+): boolean {
   // Bytes we have not read yet are not the client's fault: it cannot send more before the upstream reads.
-  if (req.readableLength > 0) {
+  if (req.readableLength > 0 || (isBodyHeld && !res.headersSent)) {
     body.restart(nowMs, socket.bytesRead)
     return false
   }

@@ -18,11 +18,12 @@ export interface StopBy {
 
 /**
  * Makes a server able to stop without dropping a request. The returned function stops accepting, lets requests in
- * flight finish, and resolves when every connection is closed. Returns how many were cut because their time was over.
+ * flight finish, and resolves when every connection is closed. Returns how many were cut with a request in flight because
+ * their time was over; to close an idle one costs nobody anything.
  */
 export function gracefulClose(
   server: Server,
-  connections: Pick<BoundConnections, 'drain'>,
+  connections: Pick<BoundConnections, 'drain' | 'isIdle'>,
   front?: Front,
 ): (by: StopBy) => Promise<number> {
   // Including sockets that node:http has handed over or given up on, and no longer knows.
@@ -31,18 +32,31 @@ export function gracefulClose(
     sockets.add(socket)
     socket.once('close', () => sockets.delete(socket))
   })
-  const sessions = new Set<ServerHttp2Session>()
+  /** Of every session of HTTP/2, how many requests are in flight. */
+  const sessions = new Map<ServerHttp2Session, number>()
   front?.http2.on('session', session => {
-    sessions.add(session)
+    sessions.set(session, 0)
     session.once('close', () => sessions.delete(session))
+    session.on('stream', stream => {
+      sessions.set(session, (sessions.get(session) ?? 0) + 1)
+      stream.once('close', () => {
+        const inFlight = sessions.get(session)
+        if (inFlight !== undefined) sessions.set(session, inFlight - 1)
+      })
+    })
   })
   return ({ timeoutMs, now }) =>
     new Promise(resolve => {
       let cut = 0
       const force = () => {
-        cut = sockets.size + sessions.size
-        for (const socket of sockets) socket.destroy()
-        for (const session of sessions) session.destroy()
+        for (const socket of sockets) {
+          if (!connections.isIdle(socket)) cut++
+          socket.destroy()
+        }
+        for (const [session, inFlight] of sessions) {
+          if (inFlight > 0) cut++
+          session.destroy()
+        }
       }
       const timer = setTimeout(force, timeoutMs)
       now?.addEventListener('abort', force)
@@ -53,7 +67,7 @@ export function gracefulClose(
         server.close(() => resolve(cut))
       })
       connections.drain()
-      for (const session of sessions) session.close()
+      for (const session of sessions.keys()) session.close()
       if (now?.aborted) force()
     })
 }

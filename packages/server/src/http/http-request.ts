@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { HttpRequest } from 'headgate/identify'
+import { leavingSignal } from 'headgate/internal'
 import { headerValues, similarHeaderValues } from './raw-headers.js'
 
 const ID = Symbol('id')
@@ -16,18 +17,36 @@ export function requestIdOf(req: IncomingMessage & { [ID]?: string }): string | 
 
 /** Shows a request of Node in the form that sources read. */
 export function httpRequest(req: IncomingMessage): HttpRequest {
-  const id = requestIdOf(req)
-  return {
-    ...(id !== undefined && { id }),
-    method: req.method ?? '',
-    url: req.url ?? '',
-    peer: req.socket.remoteAddress,
-    route: undefined,
-    header(name) {
-      const values = headerValues(req, name)
-      // Cookies are the only header whose lines are not joined by commas.
-      return values.length === 0 ? undefined : values.join(name === 'cookie' ? '; ' : ', ')
-    },
-    similarHeaders: name => similarHeaderValues(req, name),
+  return new NodeRequest(req)
+}
+
+/** A class, because V8 makes a literal with an accessor a hundred times more slowly. */
+class NodeRequest implements HttpRequest {
+  declare readonly id?: string
+  readonly method: string
+  readonly url: string
+  readonly peer: string | undefined
+  readonly route = undefined
+
+  constructor(private readonly req: IncomingMessage) {
+    const id = requestIdOf(req)
+    if (id !== undefined) this.id = id
+    this.method = req.method ?? ''
+    this.url = req.url ?? ''
+    this.peer = req.socket.remoteAddress
+  }
+
+  header(name: string): string | undefined {
+    const values = headerValues(this.req, name)
+    // Cookies are the only header whose lines are not joined by commas.
+    return values.length === 0 ? undefined : values.join(name === 'cookie' ? '; ' : ', ')
+  }
+
+  get signal(): AbortSignal | undefined {
+    return leavingSignal(this.req)
+  }
+
+  similarHeaders(name: string): readonly string[] {
+    return similarHeaderValues(this.req, name)
   }
 }

@@ -1,6 +1,5 @@
 /** Where a server logs: lines for people, or JSON for machines, one object per line. */
 import type { Logger } from 'headgate'
-import { pino } from 'pino'
 import { cleanText } from './clean-text.js'
 import type { LineFields, WriteLine } from './write-line.js'
 
@@ -32,30 +31,39 @@ export interface AccessEntry {
 /** The part of a terminal that lines are written to. */
 interface Printer {
   print(text: string): void
+  /** Bytes that were printed and that nobody has read yet. */
+  readonly unreadBytes: number
 }
 
+/** A reader that stalls must not make the server grow: beyond this, lines are left out. */
+const MOST_UNREAD_BYTES = 16 * 2 ** 20
+
 /** In case one is ever among the fields. */
-const SECRETS = [
-  'secret',
-  'token',
-  'password',
-  'authorization',
-  'cookie',
-  'apikey',
-  '*.secret',
-  '*.token',
-  '*.password',
-]
+const SECRET = /^(?:secret|token|password|authorization|cookie|apikey)$/i
 /** `worker` is the number of the writing worker, for logs of several; null if there is only one process. */
 export function createServerLog(
   format: LogFormat,
   printer: Printer,
   worker: number | null = null,
 ): ServerLog {
-  return format === 'json' ? jsonLog(printer, worker) : textLog(printer, worker)
+  let leftOut = 0
+  const print = (text: string): void => {
+    if (printer.unreadBytes > MOST_UNREAD_BYTES) {
+      leftOut++
+      return
+    }
+    if (leftOut > 0) {
+      const count = leftOut
+      leftOut = 0
+      write.log(`${count} lines were left out, because nobody read standard output`, { level: 'warn' })
+    }
+    printer.print(text)
+  }
+  const write = format === 'json' ? jsonLog(print, worker) : textLog(print, worker)
+  return write
 }
 
-function textLog({ print }: Printer, worker: number | null): ServerLog {
+function textLog(print: (text: string) => void, worker: number | null): ServerLog {
   const who = worker === null ? '' : `worker ${worker}: `
   const write = (_fields: unknown, message: string) => print(`${who}${cleanText(message)}`)
   return {
@@ -69,39 +77,28 @@ function textLog({ print }: Printer, worker: number | null): ServerLog {
   }
 }
 
-function jsonLog({ print }: Printer, worker: number | null): ServerLog {
-  const json = pino(
-    {
-      base: worker === null ? null : { worker },
-      messageKey: 'message',
-      timestamp: pino.stdTimeFunctions.isoTime,
-      formatters: { level: level => ({ level }) },
-      redact: { paths: SECRETS, censor: '***' },
-    },
-    { write: text => print(text.trimEnd()) },
-  )
-  const write = (
-    level: 'info' | 'warn' | 'error',
-    fields: Readonly<Record<string, unknown>>,
-    message: string,
-  ) => json[level](fields, cleanText(message))
+function jsonLog(print: (text: string) => void, worker: number | null): ServerLog {
+  const who = worker === null ? {} : { worker }
+  const start = (level: string) => ({ level, time: new Date().toISOString(), ...who })
+  const write = (level: string, fields: object, message: string) =>
+    print(JSON.stringify({ ...start(level), ...fields, message }, shownField))
   return {
-    log: (line, { level = 'info', ...fields }: LineFields = {}) =>
-      write(
-        level,
-        Object.fromEntries(
-          Object.entries(fields).map(([key, value]) => [
-            key,
-            typeof value === 'string' ? cleanText(value) : value,
-          ]),
-        ),
-        line,
-      ),
+    log: (line, { level = 'info', ...fields }: LineFields = {}) => write(level, fields, line),
     logger: {
       info: (fields, message) => write('info', fields, message),
       warn: (fields, message) => write('warn', fields, message),
       error: (fields, message) => write('error', fields, message),
     },
-    access: entry => json.info(entry, 'request'),
+    // The fields are ours, and there may be thousands of lines a second.
+    access: entry => print(JSON.stringify({ ...start('info'), ...entry, message: 'request' })),
   }
+}
+
+function shownField(key: string, value: unknown): unknown {
+  if (SECRET.test(key)) return '***'
+  if (typeof value === 'string') return cleanText(value)
+  if (!(value instanceof Error)) return value
+  // Of an error JSON would leave out just these.
+  const { name: type, message, stack, code } = value as NodeJS.ErrnoException
+  return { type, message, stack, code }
 }

@@ -6,6 +6,7 @@ import type { ConfigCounts } from '../admin/probes.js'
 import type { HttpAnswer } from '../http/problem.js'
 import { type AnswerReading, answerFamilies } from './gateway-answers.js'
 import { type ProcessReading, processFamilies } from './process-counts.js'
+import { type TokenReading, tokenFamilies } from './token-counts.js'
 import { type UpstreamReading, upstreamFamilies } from './upstream-counts.js'
 
 export interface MetricsOptions {
@@ -14,13 +15,14 @@ export interface MetricsOptions {
   configState(): ConfigCounts
   readonly upstreams: { read(): readonly UpstreamReading[] }
   answers(): readonly AnswerReading[]
+  tokens(): readonly TokenReading[]
   /** Returns the figures of the server's processes. */
   process(): ProcessReading
 }
 
 export function metricsEndpoints(
   statistics: Pick<Statistics, 'read'>,
-  { isPublic, configState, upstreams, answers, process }: MetricsOptions,
+  { isPublic, configState, upstreams, answers, tokens, process }: MetricsOptions,
 ): readonly Endpoint[] {
   const exposed = prometheus({
     statistics,
@@ -28,6 +30,7 @@ export function metricsEndpoints(
       ...serverFamilies(configState()),
       ...upstreamFamilies(upstreams.read()),
       ...answerFamilies(answers()),
+      ...tokenFamilies(tokens()),
       ...processFamilies(process()),
     ],
   })

@@ -1,4 +1,5 @@
 /** How one process is doing, beside what it decides: its event loop, its memory, its connections, its upstreams. */
+import type { AnswerReading } from './gateway-answers.js'
 import { LAG_BOUNDS_SECONDS, type ProcessReading } from './process-counts.js'
 import { BOUNDS_SECONDS, type UpstreamReading } from './upstream-counts.js'
 
@@ -9,6 +10,12 @@ export interface Vitals {
   /** Open connections of clients. */
   readonly connections: number
   readonly upstreams: readonly UpstreamVitals[]
+  readonly answers: readonly AnswerVitals[]
+}
+
+/** What the gateway answers itself or closes, for one reason, over the last seconds. */
+export interface AnswerVitals extends AnswerReading {
+  readonly perSecond: number
 }
 
 /** An upstream over the last seconds. */
@@ -25,6 +32,7 @@ export interface UpstreamVitals {
 export interface VitalsOptions {
   connections(): number
   upstreams(): readonly UpstreamReading[]
+  answers(): readonly AnswerReading[]
   /** This process alone. */
   process(): ProcessReading
 }
@@ -35,14 +43,15 @@ interface Looked {
   readonly atMs: number
   readonly process: ProcessReading
   readonly byName: ReadonlyMap<string, UpstreamReading>
+  readonly answers: readonly AnswerReading[]
 }
 
 /** Returns the function that reads them; called once a second. */
-export function createVitals({ connections, upstreams, process }: VitalsOptions): () => Vitals {
+export function createVitals({ connections, upstreams, answers, process }: VitalsOptions): () => Vitals {
   let before: Looked[] = []
   return () => {
     const byName = new Map(upstreams().map(one => [one.upstream, one]))
-    const now: Looked = { atMs: performance.now(), process: process(), byName }
+    const now: Looked = { atMs: performance.now(), process: process(), byName, answers: answers() }
     const [first = now] = before
     before = [...before, now].slice(-WINDOW)
     const seconds = Math.max(1, (now.atMs - first.atMs) / 1_000)
@@ -54,6 +63,12 @@ export function createVitals({ connections, upstreams, process }: VitalsOptions)
       rssBytes: now.process.memoryBytes,
       connections: connections(),
       upstreams: [...byName.values()].map(one => since(first.byName.get(one.upstream), one, seconds)),
+      answers: now.answers.map(one => {
+        const before = first.answers.find(
+          ({ reason, status }) => reason === one.reason && status === one.status,
+        )
+        return { ...one, perSecond: (one.count - (before?.count ?? 0)) / seconds }
+      }),
     }
   }
 }
@@ -95,6 +110,17 @@ function sumOf(one: UpstreamVitals, other: UpstreamVitals): UpstreamVitals {
     capacity: one.capacity === null ? other.capacity : one.capacity + (other.capacity ?? 0),
     waiting: one.waiting === null ? other.waiting : one.waiting + (other.waiting ?? 0),
   }
+}
+
+/** The same for what gateways answer themselves, the most frequent first. */
+export function mergeAnswerVitals(all: readonly AnswerVitals[]): readonly AnswerVitals[] {
+  const merged = new Map<string, AnswerVitals>()
+  for (const one of all) {
+    const key = `${one.reason} ${one.status}`
+    const { count = 0, perSecond = 0 } = merged.get(key) ?? {}
+    merged.set(key, { ...one, count: count + one.count, perSecond: perSecond + one.perSecond })
+  }
+  return [...merged.values()].toSorted((one, other) => other.count - one.count)
 }
 
 export function upstreamQuantileMs(buckets: readonly number[], quantile: number): number | null {

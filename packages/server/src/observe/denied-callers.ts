@@ -1,7 +1,6 @@
 /** Finds who was denied most in the last minutes, summed over seconds that each know only their own worst. */
 import { type Denial, type DeniedCallers, referenceOf } from 'headgate/internal'
 import { errorOf, mergeDeniedCallers } from './merge-denied-callers.js'
-import type { Second } from './second.js'
 
 export interface ShownDeniedCaller {
   readonly subject: string
@@ -17,9 +16,9 @@ const KEPT_MS = 300_000
 const MAX_SHOWN = 20
 
 export class RecentDeniedCallers {
-  private seconds: (DeniedCallers & Pick<Second, 'atMs'>)[] = []
+  private seconds: (DeniedCallers & { readonly atMs: number })[] = []
 
-  add({ atMs, deniedCallers, unlistedAtMost, sampledOneIn }: Second): void {
+  add(atMs: number, { deniedCallers, unlistedAtMost, sampledOneIn }: DeniedCallers): void {
     this.seconds = this.seconds.filter(second => second.atMs > atMs - KEPT_MS)
     if (deniedCallers.length > 0 || unlistedAtMost > 0) {
       this.seconds.push({ atMs, deniedCallers, unlistedAtMost, sampledOneIn })

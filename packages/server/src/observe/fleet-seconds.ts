@@ -2,7 +2,10 @@
 import type { FleetReading, ProcessReport, Report, StatisticsStore } from 'headgate/internal'
 import { mergeReports } from './merge-reports.js'
 
-const UNSAID = { unlistedAtMost: 0, sampledOneIn: 1, shadow: {}, candidates: {} }
+const UNSAID = {
+  ...{ unlistedAtMost: 0, sampledOneIn: 1, shadow: {}, candidates: {} },
+  shadowCallers: { deniedCallers: [], unlistedAtMost: 0, sampledOneIn: 1 },
+}
 
 /** Takes each report and each denial once, however often they are read. */
 export class FleetSeconds {

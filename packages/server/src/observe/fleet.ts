@@ -1,6 +1,8 @@
 /** The processes of a fleet one by one, what is behind them, and the nodes of the store as they see them. */
 import type { FleetReading, NodeState, ProcessReport, ProcessStatistics, Report } from 'headgate/internal'
 import {
+  type AnswerVitals,
+  mergeAnswerVitals,
   mergeUpstreamVitals,
   type UpstreamVitals,
   upstreamQuantileMs,
@@ -56,6 +58,12 @@ export interface ShownNode {
   readonly halfOpen: number
   readonly closed: number
   readonly sinceMs: number
+}
+
+/** What the gateways answer themselves, of the fleet or of this process alone. */
+export function answersOf(reading: FleetReading | null, own: Vitals | null): readonly AnswerVitals[] {
+  if (reading === null) return own?.answers ?? []
+  return mergeAnswerVitals(reading.processes.flatMap(({ note }) => vitalsOf(note)?.answers ?? []))
 }
 
 /** How many processes share a store, by service. */
@@ -162,9 +170,15 @@ function nodesOf(breakers: readonly NodeState[]): readonly ShownNode[] {
 function vitalsOf(note: unknown): Vitals | null {
   const { vitals } = (note ?? {}) as { readonly vitals?: Partial<Vitals> }
   if (typeof vitals !== 'object' || vitals === null) return null
-  const { lagMs, rssBytes, connections, upstreams } = vitals
+  const { lagMs, rssBytes, connections, upstreams, answers = [] } = vitals
   if (![lagMs, rssBytes, connections].every(Number.isFinite) || !Array.isArray(upstreams)) return null
-  return upstreams.every(isUpstream) ? (vitals as Vitals) : null
+  if (!upstreams.every(isUpstream) || !Array.isArray(answers)) return null
+  return { ...(vitals as Vitals), answers: answers.filter(isAnswer) }
+}
+
+function isAnswer(value: unknown): boolean {
+  const { reason, status, count, perSecond } = (value ?? {}) as Partial<AnswerVitals>
+  return typeof reason === 'string' && typeof status === 'string' && [count, perSecond].every(Number.isFinite)
 }
 
 function isUpstream(value: unknown): boolean {

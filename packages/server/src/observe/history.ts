@@ -141,7 +141,8 @@ function compact(second: Second): Second {
   const { allowed, denied, nearLimit, latency } = sumOf([second])
   const labels = { policy: '', tier: null, rule: null, source: 'memory' as const }
   const row = { ...labels, allowed, denied, nearLimit, latency: { counts: latency, sumUs: 0 } }
-  return { ...second, decisions: [row], denials: [], deniedCallers: [] }
+  const shadowCallers = { deniedCallers: [], unlistedAtMost: 0, sampledOneIn: 1 }
+  return { ...second, decisions: [row], denials: [], deniedCallers: [], shadowCallers }
 }
 
 function pointOf(seconds: readonly Second[], count: number, atMs: number): Point {

@@ -23,6 +23,7 @@ export function mergeReports<T extends Omit<Report, 'denials'>>(
     decisions: reports.flatMap(({ decisions }) => decisions),
     shadowDenied: reports.reduce((sum, { shadowDenied }) => sum + shadowDenied, 0),
     store: mergeStores(reports.map(({ store }) => store)),
+    shadowCallers: mergeDeniedCallers(reports.map(({ shadowCallers }) => shadowCallers)),
     breakers: reports.flatMap(({ breakers }) => breakers),
     ...mergeDeniedCallers(reports),
   }
@@ -81,6 +82,8 @@ function mergeStores(stores: readonly StoreReport[]): StoreReport {
     leases: sum(({ leases }) => leases),
     leaseUnits: sum(({ leaseUnits }) => leaseUnits),
     lostWrites: sum(({ lostWrites }) => lostWrites),
+    lateUnits: sum(({ lateUnits }) => lateUnits ?? 0),
+    droppedUnits: sum(({ droppedUnits }) => droppedUnits ?? 0),
   }
 }
 
@@ -107,6 +110,8 @@ function sumOfTallies(one: TallyCounts, other: TallyCounts): TallyCounts {
     denied: one.denied + other.denied,
     nearLimit: one.nearLimit + other.nearLimit,
     latency: mergeLatencies([one.latency, other.latency]),
+    waited:
+      one.waited && other.waited ? mergeLatencies([one.waited, other.waited]) : (one.waited ?? other.waited),
   }
 }
 
@@ -129,10 +134,19 @@ function mergeGates(limiters: readonly LimiterReading[]): LimiterReading[] {
       ...first,
       shadow: mergeWouldBe(limiters.map(({ shadow }) => shadow)),
       candidates: mergeWouldBe(limiters.map(({ candidates }) => candidates)),
+      bans: mergeBans(limiters.map(({ bans }) => bans)),
       shadowDivergence: sum(({ shadowDivergence }) => shadowDivergence),
       faults: sum(({ faults }) => faults),
     },
   ]
+}
+
+function mergeBans(all: readonly LimiterReading['bans'][]): LimiterReading['bans'] {
+  const merged: Record<string, number> = {}
+  for (const bans of all) {
+    for (const [policy, count] of Object.entries(bans)) merged[policy] = (merged[policy] ?? 0) + count
+  }
+  return merged
 }
 
 export function mergeWouldBe(all: readonly WouldBe[]): WouldBe {

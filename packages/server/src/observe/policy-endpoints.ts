@@ -7,7 +7,6 @@ import { readFields } from '../admin/read-body.js'
 import { jsonAnswer } from '../http/problem.js'
 import type { ShownFleet } from './fleet.js'
 import type { Stats } from './stats.js'
-import { tryPolicy } from './try-policy.js'
 
 /** The text of the policy file, as it is on disk. */
 export interface PolicyText {
@@ -134,6 +133,8 @@ export function policyEndpoints(options: PolicyEndpointsOptions): readonly Endpo
           try {
             const show = (subject: string) => stats.show(subject)
             const asked = { text, fileName, request: request as RequestFacts | null, arrivals, show }
+            // Loaded on demand: it brings the simulation along, and most processes never try a policy.
+            const { tryPolicy } = await import('./try-policy.js')
             return jsonAnswer(200, await tryPolicy({ ...asked, inForce: config() }))
           } finally {
             isTrying = false

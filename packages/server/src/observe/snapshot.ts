@@ -1,6 +1,7 @@
 /** The stats as they travel: the answer of `GET /v1/stats`, which the dashboard reads. */
 import type { LimiterReading } from 'headgate/internal'
 import type { ConfigCounts } from '../admin/probes.js'
+import type { AnswerVitals } from '../metrics/vitals.js'
 import type { Alert } from './alert-rules.js'
 import type { ShownDeniedCaller } from './denied-callers.js'
 import type { Processes } from './fleet.js'
@@ -31,6 +32,8 @@ export interface Snapshot {
   readonly byPolicy: readonly Row[]
   readonly bySource: readonly Row[]
   readonly byRule: readonly Row[]
+  /** What gateways answered themselves or closed, not because of a limit: counts since they started. */
+  readonly gatewayAnswers: readonly AnswerVitals[]
   readonly deniedCallers: readonly ShownDeniedCaller[]
   /** By how much each of their counts may be too high or too low. */
   readonly deniedCallersErrorAtMost: number
@@ -43,6 +46,8 @@ export interface Snapshot {
   readonly shortcuts: Shortcuts
   readonly shadow: readonly WouldBe[]
   readonly candidates: readonly WouldBe[]
+  /** Whom limits in shadow and candidates would have denied most in the last minutes; the policy is the name of the limit. */
+  readonly shadowCallers: readonly ShownDeniedCaller[]
   readonly divergence: number
   readonly control: LimiterReading['control']
   /** What the store has lost and this server still applies: how many overrides, and whether the switches; null if nothing. */

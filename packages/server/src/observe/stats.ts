@@ -18,7 +18,7 @@ import type { Alert } from './alert-rules.js'
 import type { AlertNote, AlertWatch, Looked } from './alert-watch.js'
 import { DenialLog, type DenialQuery, type ShownDenial } from './denial-log.js'
 import { RecentDeniedCallers } from './denied-callers.js'
-import { fleetOf, processesOf, type ShownFleet } from './fleet.js'
+import { answersOf, fleetOf, processesOf, type ShownFleet } from './fleet.js'
 import { FleetSeconds } from './fleet-seconds.js'
 import { History, type Point, type Range, type ShownHistory } from './history.js'
 import { maskSubject } from './mask-subject.js'
@@ -83,6 +83,7 @@ export function createStats(options: StatsOptions): Stats {
   const history = new History(options.fleet, unixMs)
   const rules = new RuleHour()
   const deniedCallers = new RecentDeniedCallers()
+  const shadowCallers = new RecentDeniedCallers()
   const log = new DenialLog(unixMs)
   /** Subjects that operators have looked for, by reference, the one longest ago first. */
   const looked = new Map<string, string>()
@@ -104,7 +105,8 @@ export function createStats(options: StatsOptions): Stats {
     window = [...window, second].slice(-WINDOW)
     history.add(second, options.fleet === null || scope === 'fleet')
     rules.add(second)
-    deniedCallers.add(second)
+    deniedCallers.add(second.atMs, second)
+    shadowCallers.add(second.atMs, second.shadowCallers)
     if (scope === 'process') log.addOwn(second.denials)
     else log.add(second.denials)
     watchAlerts(second)
@@ -167,7 +169,8 @@ export function createStats(options: StatsOptions): Stats {
     const overridden = new Set(
       limiter.overrides.list().flatMap(one => ('subject' in one ? [one.subject] : [])),
     )
-    const top = deniedCallers.top({ nowMs: atMs, show, isOverridden: subject => overridden.has(subject) })
+    const shown = { nowMs: atMs, show, isOverridden: (subject: string) => overridden.has(subject) }
+    const top = deniedCallers.top(shown)
     const { config: state, rejectedConfigs } = configState()
     return {
       atMs,
@@ -182,6 +185,7 @@ export function createStats(options: StatsOptions): Stats {
       byPolicy: rowsBy('policy', window),
       bySource: rowsBy('source', window),
       byRule: rowsBy('rule', window),
+      gatewayAnswers: answersOf(scope === 'fleet' ? heardOf : null, vitals),
       deniedCallers: top.deniedCallers,
       deniedCallersErrorAtMost: top.errorAtMost,
       processes: processesOf(heardOf, service),
@@ -189,6 +193,7 @@ export function createStats(options: StatsOptions): Stats {
       shortcuts: shortcuts(window),
       shadow: wouldBe(counted('shadow')),
       candidates: wouldBe(counted('candidates')),
+      shadowCallers: shadowCallers.top(shown).deniedCallers,
       divergence: gateReading?.shadowDivergence ?? 0,
       control: limiter.control.get(),
       lost: lostOf(limiter),
@@ -249,6 +254,7 @@ export function createStats(options: StatsOptions): Stats {
     subjectOf: reference =>
       looked.get(reference) ??
       deniedCallers.subjectOf(reference) ??
+      shadowCallers.subjectOf(reference) ??
       log.subjectOf(reference) ??
       overridden(reference),
     remember(subject) {

@@ -26,8 +26,6 @@ const PATH = /^\/v1\/subjects\/([^/?]+)(?:\/(reset|ban|reveal))?(?:\?|$)/
 const DIGEST = /^[^:]*:~/
 type Action = 'reset' | 'ban' | 'reveal'
 const SHOWN_DENIALS = 100
-/** Parts of a policy file that are no rules. */
-const PARTS = ['default', 'subjects', 'global']
 
 export function subjectEndpoints(limiter: RuleLimiter, stats: Stats): readonly Endpoint[] {
   /** Reads the subject in a path, by its stored name. Throws if the path is not for `action`. */
@@ -74,17 +72,12 @@ export function subjectEndpoints(limiter: RuleLimiter, stats: Stats): readonly E
     return { ...jsonAnswer(200, { reset: true }), change: `reset ${stats.show(subject.stored)}` }
   }
 
-  /** Sets its own limits and those of each rule that has any to 0: the override of a subject alone leaves rules as they are. */
   async function ban(req: IncomingMessage, caller: Caller): Promise<HttpAnswer> {
     const subject = subjectOf(req, 'ban')
     const { ttl, reason, by } = signed(await readFields(req, ['ttl', 'reason', 'by']), caller)
-    const { limits } = await limiter.inspect(subject, lastTier(referenceOf(subject.stored)))
-    const rules = limits.filter(limit => limit.subject === subject.stored && limit.rule !== 'asked')
-    for (const rule of new Set(rules.map(limit => (PARTS.includes(limit.rule) ? null : limit.rule)))) {
-      const override = { subject, ...(rule !== null && { rule }), numbers: { minute: 0 }, ttl, reason, by }
-      // The limiter validates every field and names the bad one; the types cannot.
-      await limiter.overrides.set(override as unknown as OverrideOptions)
-    }
+    // The limiter validates every field and names the bad one; the types cannot.
+    const override = { subject, ban: true, ttl, reason: reason ?? '', by: by ?? '' }
+    await limiter.overrides.set(override as unknown as OverrideOptions)
     const change = `banned ${stats.show(subject.stored)} for ${ttl}: ${reason}`
     return { ...jsonAnswer(200, { banned: true }), change }
   }

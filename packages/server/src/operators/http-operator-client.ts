@@ -1,4 +1,4 @@
-import type { Override } from 'headgate'
+import type { Override, QuotaUsage } from 'headgate'
 import type { LostSettings, Mistake, OverrideEffect } from 'headgate/internal'
 import { isReference, shownName } from 'headgate/internal'
 import { API_HEADER } from '../admin/endpoint.js'
@@ -65,6 +65,11 @@ export function httpOperatorClient(url: string, token: string | null): OperatorC
       return call('POST', `/v1/${action}`, { subject, ...asked })
     },
     inspect: (subject, options) => call('POST', '/v1/inspect', { subject, ...options }),
+    async usage(subject, ask) {
+      const query = new URLSearchParams({ ...ask, subject: String(subject) })
+      return (await call<{ quotas: QuotaUsage[] }>('GET', `/v1/usage?${query}`)).quotas
+    },
+    credit: (subject, units, options) => call('POST', '/v1/credit', { subject, units, ...options }),
     async reset(subject, ask) {
       if (typeof subject === 'string' && isReference(subject)) {
         return void (await call('POST', `/v1/subjects/${subject}/reset`, { ...ask }))

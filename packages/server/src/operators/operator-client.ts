@@ -2,9 +2,12 @@
 import type {
   CheckOptions,
   Control,
+  CreditAnswer,
+  CreditOptions,
   Decision,
   Inspection,
   Override,
+  QuotaUsage,
   RequestFacts,
   RuleLimiter,
   SubjectInput,
@@ -61,6 +64,14 @@ export interface OperatorClient {
   ): Promise<readonly ShownDenial[]>
   /** Returns the state of a server and its fleet. */
   stats(): Promise<Snapshot>
+  /** Returns what a subject has used of its quotas: all of them, or those of a policy or tier. */
+  usage(subject: SubjectInput, ask: Readonly<Record<string, string>>): Promise<readonly QuotaUsage[]>
+  /** Adds units to quotas. */
+  credit(
+    subject: SubjectInput,
+    units: number,
+    options: Readonly<Record<string, string>>,
+  ): Promise<CreditAnswer>
   /** Forgets what a subject has used: everything, or in one policy or tier. */
   reset(subject: SubjectInput, ask: CheckOptions<string, string> | undefined): Promise<void>
   close(): Promise<void>
@@ -107,6 +118,7 @@ export function gateOperatorClient(limiter: RuleLimiter, stats: OperatorClient['
     restore: () => Promise.reject(NO_MEMORY),
     clearLost: () => Promise.reject(NO_MEMORY),
     async decide(action, question) {
+      rejectReference(question)
       if ('ask' in question) return (await limiter[action](question.subject, question.ask)).toJSON()
       const facts = { ...question.request, subject: question.subject }
       return (await (action === 'check' ? limiter.request(facts) : limiter.peekRequest(facts))).toJSON()
@@ -115,6 +127,17 @@ export function gateOperatorClient(limiter: RuleLimiter, stats: OperatorClient['
     rejected: () => Promise.reject(NO_REFERENCES),
     denials: () => Promise.reject(NO_REFERENCES),
     stats,
+    async usage(subject, ask) {
+      rejectReference({ subject })
+      const isNamed = Object.keys(ask).length > 0
+      return limiter.usage(subject, isNamed ? (ask as unknown as CheckOptions<string, string>) : undefined)
+    },
+    async credit(subject, units, options) {
+      rejectReference({ subject })
+      // The limiter validates them and names the bad one.
+      const given = options as unknown as CheckOptions<string, string> & CreditOptions
+      return limiter.credit(subject, units, given)
+    },
     async reset(subject, ask) {
       rejectReference({ subject })
       await limiter.reset(subject, ask)

@@ -30,7 +30,7 @@ export function operatorEndpoints(
 ): readonly Endpoint[] {
   /** Puts the subject that a reference stands for in its place. */
   function resolved(fields: Fields): Fields {
-    rejectNonText(fields, ['subject', 'rule'])
+    rejectNonText(fields, ['subject', 'rule', 'policy'])
     const { subject } = fields
     if (typeof subject !== 'string' || !isReference(subject)) return fields
     const stored = subjectOf(subject)
@@ -76,6 +76,7 @@ export function operatorEndpoints(
       PUT: administers(async (req, caller) => {
         const asked = resolved(signed(await readObject(req), caller))
         const effect = preview(asked)
+        rejectUnsigned(asked)
         await limiter.overrides.set(asked as unknown as OverrideOptions)
         // It is set: failing to read the others now must not look like a failure.
         const overrides = await limiter.overrides.read().catch(() => limiter.overrides.list())
@@ -85,7 +86,9 @@ export function operatorEndpoints(
         }
       }),
       DELETE: administers(async req => {
-        const target = resolved(await readFields(req, ['subject', 'rule'])) as OverrideTarget
+        const target = resolved(
+          await readFields(req, ['subject', 'rule', 'policy', 'ban']),
+        ) as unknown as OverrideTarget
         const removed = await limiter.overrides.remove(target)
         const change = `removed the override of ${targetWords(limiter, target)}`
         return { ...jsonAnswer(200, { removed }), ...(removed && { change }) }
@@ -141,12 +144,17 @@ function rejectNonText(fields: Fields, names: readonly string[]): void {
   }
 }
 
+/** Other operators have to know who it was, and why. */
+function rejectUnsigned(fields: Fields): void {
+  const missing = ['by', 'reason'].find(name => fields[name] === undefined)
+  if (missing === undefined) return
+  throw new RequestError(400, mistakeAt(`override ${missing}`, 'a text of 1 to 200 characters', undefined))
+}
+
 /** Describes whose override it is. Ids of secrets are not shown. */
-function targetWords(limiter: RuleLimiter, { subject, rule }: Fields): string {
+function targetWords(limiter: RuleLimiter, { subject, rule, policy }: Fields): string {
   const name = typeof subject === 'string' ? limiter.nameOf(subject as SubjectInput) : storedName(subject)
-  return shownName(
-    [name, rule === undefined ? null : `rule ${rule}`].filter(part => part !== null).join(', '),
-  )
+  return shownName([name, rule && `rule ${rule}`, policy && `policy ${policy}`].filter(Boolean).join(', '))
 }
 
 function storedName(subject: unknown): string | null {

@@ -5,10 +5,12 @@ import { type Endpoint, meEndpoint } from '../admin/endpoint.js'
 import { type Health, probes } from '../admin/probes.js'
 import { decisionEndpoints } from '../decision-api/decision-endpoints.js'
 import { openApiEndpoint } from '../decision-api/openapi/openapi-document.js'
+import { usageEndpoints } from '../decision-api/usage-endpoints.js'
 import type { WriteLine } from '../log/write-line.js'
 import type { AnswerReading } from '../metrics/gateway-answers.js'
 import { metricsEndpoints } from '../metrics/metrics-endpoints.js'
 import type { ProcessReading } from '../metrics/process-counts.js'
+import type { TokenReading } from '../metrics/token-counts.js'
 import type { UpstreamReading } from '../metrics/upstream-counts.js'
 import { findEndpoint } from '../observe/find-subjects.js'
 import { type PolicyText, policyEndpoints } from '../observe/policy-endpoints.js'
@@ -30,6 +32,8 @@ export interface AdminEndpointsOptions extends Health {
   readonly upstreams: { read(): readonly UpstreamReading[] }
   /** What the gateway has answered itself and closed. */
   answers(): readonly AnswerReading[]
+  /** The tokens of models that the gateway has settled. */
+  tokens(): readonly TokenReading[]
   /** Returns the figures of the server's processes. */
   process(): ProcessReading
   /** Changes the switches of this server's processes alone. */
@@ -49,6 +53,7 @@ export function adminEndpoints({
   arrivals,
   upstreams,
   answers,
+  tokens,
   process,
   setControlHere,
   metricsPublic,
@@ -56,7 +61,8 @@ export function adminEndpoints({
   ...health
 }: AdminEndpointsOptions): readonly Endpoint[] {
   return [
-    ...decisionEndpoints(limiter, log),
+    ...decisionEndpoints(limiter, log, stats.subjectOf),
+    ...usageEndpoints(limiter, stats.subjectOf),
     openApiEndpoint,
     meEndpoint,
     ...probes(health),
@@ -65,6 +71,7 @@ export function adminEndpoints({
       configState: health.configState,
       upstreams,
       answers,
+      tokens,
       process,
     }),
     ...operatorEndpoints(limiter, stats.subjectOf, setControlHere),

@@ -16,6 +16,7 @@ import type { AccessEntry } from '../log/server-log.js'
 import type { WriteLine } from '../log/write-line.js'
 import { type AnswerReading, GatewayAnswers } from '../metrics/gateway-answers.js'
 import { ProcessCounts, type ProcessReading } from '../metrics/process-counts.js'
+import { TokenCounts, type TokenReading } from '../metrics/token-counts.js'
 import { UpstreamCounts, type UpstreamReading } from '../metrics/upstream-counts.js'
 import { createVitals, type Vitals } from '../metrics/vitals.js'
 import { createDemoUpstream } from './demo-upstream.js'
@@ -35,6 +36,8 @@ export interface Front {
   vitals(): Vitals
   /** What the gateway has answered itself and closed, not because of a limit. */
   answers(): readonly AnswerReading[]
+  /** The tokens of models that the gateway has settled. */
+  tokens(): readonly TokenReading[]
   /** Returns the figures of the server's processes. */
   process(): ProcessReading
   /** Changes the switches of the server's processes alone, for when the store cannot be reached. */
@@ -117,6 +120,7 @@ export async function startFront({ limiter, statistics }: Deciding, options: Fro
     })
     const upstreams = new UpstreamCounts(() => serving.pools)
     const answers = new GatewayAnswers()
+    const tokens = new TokenCounts()
     const ownProcess = new ProcessCounts()
     closers.push(() => ownProcess.stop())
     let http2Sessions = 0
@@ -129,6 +133,7 @@ export async function startFront({ limiter, statistics }: Deciding, options: Fro
       onAttempt: attempt => upstreams.add(attempt),
       onOwnAnswer: (reason, status) => answers.add(reason, status),
       onNoPermit: rejection => upstreams.addRejection(rejection),
+      tokens,
     })
     gateway.http2.on('session', session => {
       http2Sessions++
@@ -137,6 +142,7 @@ export async function startFront({ limiter, statistics }: Deciding, options: Fro
     const vitals = createVitals({
       connections: () => gateway.connections.count() + http2Sessions,
       upstreams: () => upstreams.read(),
+      answers: () => answers.read(),
       process: () => ownProcess.read(),
     })
     const envoy = await openEnvoyPort(limiter, options)
@@ -152,6 +158,7 @@ export async function startFront({ limiter, statistics }: Deciding, options: Fro
       upstreams: () => upstreams.read(),
       vitals,
       answers: () => answers.read(),
+      tokens: () => tokens.read(),
       process: () => ownProcess.read(),
       setControlHere: change => limiter.control.setHere(change),
       identify: () => serving.identify,
@@ -167,6 +174,7 @@ export async function startFront({ limiter, statistics }: Deciding, options: Fro
         closeUnused(before, next)
       },
       stop(now) {
+        limiter.stopWaiting()
         // At the same time as the gateway, not after it.
         envoyStopped = envoy?.stop(options.drain.timeoutMs)
         now?.addEventListener('abort', () => envoy?.stop(0))
@@ -197,7 +205,11 @@ async function openGateway(
     if (cut === 0) return
     answers.add('drain', null, cut)
     const when = now?.aborted ? 'at the second signal' : `${timeoutMs / 1_000} s after the stop began`
-    log(`${cut} connections with a request in flight were cut, ${when}`, { level: 'warn' })
+    const what =
+      cut === 1
+        ? '1 connection with a request in flight was'
+        : `${cut} connections with a request in flight were`
+    log(`${what} cut, ${when}`, { level: 'warn' })
   })
   return urlOf(host, port, tls === null ? 'http' : 'https')
 }

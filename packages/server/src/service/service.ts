@@ -116,6 +116,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       arrivals: front.arrivals,
       upstreams: { read: front.upstreams },
       answers: front.answers,
+      tokens: front.tokens,
       process: front.process,
       setControlHere: front.setControlHere,
       metricsPublic: admin.metricsPublic,

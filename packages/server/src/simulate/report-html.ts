@@ -1,7 +1,7 @@
 /** The outcome of a replay as a self-contained page. */
 import type { ReplayResult, Trial } from './replay.js'
 import type { ReportOptions } from './report-text.js'
-import { duration, instant, number, percent, remarks, subjectName } from './report-words.js'
+import { counted, duration, instant, number, percent, remarks, subjectName } from './report-words.js'
 import type { TimeStep } from './timeline.js'
 
 const WIDTH = 960
@@ -20,7 +20,7 @@ export function htmlReport(outcome: ReplayResult, options: ReportOptions): strin
   const span =
     requests === 0
       ? 'No request was found.'
-      : `${number(requests)} requests in ${duration(toMs - fromMs)}, from ${instant(fromMs)} to ${instant(toMs)} UTC.`
+      : `${counted(requests, 'request')} in ${duration(toMs - fromMs)}, from ${instant(fromMs)} to ${instant(toMs)} UTC.`
   const compared =
     differences === null
       ? ''
@@ -75,7 +75,7 @@ function chart(steps: readonly TimeStep[]): string {
     const tall = (requests / highest) * HEIGHT
     const red = (denied / highest) * HEIGHT
     const at = `x="${(index * width).toFixed(2)}" width="${Math.max(0.5, width - 0.5).toFixed(2)}"`
-    return `<g><title>${instant(atMs)}: ${number(requests)} requests, ${number(denied)} denied</title><rect class="allowed" ${at} y="${(HEIGHT - tall).toFixed(1)}" height="${(tall - red).toFixed(1)}"/><rect class="denied" ${at} y="${(HEIGHT - red).toFixed(1)}" height="${red.toFixed(1)}"/></g>`
+    return `<g><title>${instant(atMs)}: ${counted(requests, 'request')}, ${number(denied)} denied</title><rect class="allowed" ${at} y="${(HEIGHT - tall).toFixed(1)}" height="${(tall - red).toFixed(1)}"/><rect class="denied" ${at} y="${(HEIGHT - red).toFixed(1)}" height="${red.toFixed(1)}"/></g>`
   })
   return `<svg viewBox="0 0 ${WIDTH} ${HEIGHT}" role="img" aria-label="Requests and denials over time">${bars.join('')}</svg>`
 }

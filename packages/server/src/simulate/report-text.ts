@@ -1,6 +1,6 @@
 /** The outcome of a replay for a terminal. */
 import type { ReplayResult, Trial } from './replay.js'
-import { duration, instant, number, percent, remarks, subjectName } from './report-words.js'
+import { counted, duration, instant, number, percent, remarks, subjectName } from './report-words.js'
 import type { TimeStep } from './timeline.js'
 
 const CHART_WIDTH = 60
@@ -23,7 +23,7 @@ export function textReport(outcome: ReplayResult, options: ReportOptions): strin
           `${first.name} alone denies ${number(differences.onlyFirst)}, ${second.name} alone ${number(differences.onlySecond)}`,
         ]
   return [
-    `${number(requests)} requests in ${duration(toMs - fromMs)}, from ${instant(fromMs)} to ${instant(toMs)} UTC`,
+    `${counted(requests, 'request')} in ${duration(toMs - fromMs)}, from ${instant(fromMs)} to ${instant(toMs)} UTC`,
     ...trials.flatMap(trial => ['', ...trialLines(trial, requests, options)]),
     ...compared,
     ...suggestion(outcome),
@@ -37,7 +37,7 @@ function suggestion({ callers, suggested }: ReplayResult): readonly string[] {
     ({ share, limitPerMinute }) =>
       `  ${number(limitPerMinute)} a minute would have denied at most ${share * 100} % of them`,
   )
-  return ['', `a limit for each of the ${number(callers)} callers, counted over any minute:`, ...limits]
+  return ['', `a limit for each of ${counted(callers, 'caller')}, counted over any minute:`, ...limits]
 }
 
 function trialLines(trial: Trial, requests: number, { top }: ReportOptions): readonly string[] {
@@ -55,7 +55,7 @@ function trialLines(trial: Trial, requests: number, { top }: ReportOptions): rea
     '  by limit',
     ...rows(limits.map(([limit, count]) => [limit, number(count), percent(count, denied)])),
     '',
-    `  who was denied (${number(deniedCallers.size)} callers in all)`,
+    `  who was denied (${counted(deniedCallers.size, 'caller')} in all)`,
     ...rows(
       deniedCallers
         .top(top)

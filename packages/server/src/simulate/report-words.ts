@@ -6,6 +6,11 @@ export function number(value: number): string {
   return value.toLocaleString('en')
 }
 
+/** Formats `1 request`, `1,250 requests`. */
+export function counted(value: number, one: string): string {
+  return `${number(value)} ${one}${value === 1 ? '' : 's'}`
+}
+
 /** Formats `1.25 %`; a positive share is never shown as `0.00 %`. */
 export function percent(part: number, whole: number): string {
   if (whole === 0 || part === 0) return '0 %'
@@ -40,11 +45,11 @@ export function remarks({ unread, outOfOrder, trials }: ReplayResult): readonly 
   return [
     ...(unread > 0
       ? [
-          `${number(unread)} lines told of no request, or of an impossible time, caller or cost, and were passed over`,
+          `${counted(unread, 'line')} told of no request, or of an impossible time, caller or cost: passed over`,
         ]
       : []),
     ...(outOfOrder > 0
-      ? [`${number(outOfOrder)} requests were earlier than the one before, and counted as at the same time`]
+      ? [`${counted(outOfOrder, 'request')} earlier than the one before: counted as at the same time`]
       : []),
     ...(trials.some(({ deniedCallers }) => deniedCallers.isPartial)
       ? ['more callers were denied than are kept: counts of those denied seldom may be too low']

@@ -3,6 +3,7 @@ import type { Control } from 'headgate'
 import type { ArrivalSample, ProcessStatistics, Report } from 'headgate/internal'
 import type { AnswerReading } from '../metrics/gateway-answers.js'
 import type { ProcessReading } from '../metrics/process-counts.js'
+import type { TokenReading } from '../metrics/token-counts.js'
 import type { UpstreamReading } from '../metrics/upstream-counts.js'
 
 /** Where a worker listens: the same for all of them. */
@@ -17,6 +18,7 @@ export interface WorkerCounts {
   readonly statistics: ProcessStatistics
   readonly upstreams: readonly UpstreamReading[]
   readonly answers: readonly AnswerReading[]
+  readonly tokens: readonly TokenReading[]
   readonly process: ProcessReading
 }
 

@@ -2,6 +2,7 @@ import type { ProcessStatistics, Report } from 'headgate/internal'
 import type { Statistics } from 'headgate/metrics'
 import { type AnswerReading, mergeAnswers } from '../metrics/gateway-answers.js'
 import { mergeProcesses, type ProcessReading } from '../metrics/process-counts.js'
+import { mergeTokens, type TokenReading } from '../metrics/token-counts.js'
 import { mergeUpstreams, type UpstreamReading } from '../metrics/upstream-counts.js'
 import { countsAlone, mergeReports, mergeStatistics } from '../observe/merge-reports.js'
 import type { WorkerCounts } from './messages.js'
@@ -11,6 +12,7 @@ export interface AllCounts {
   readonly statistics: Pick<Statistics, 'read' | 'onSecond'>
   upstreams(): readonly UpstreamReading[]
   answers(): readonly AnswerReading[]
+  tokens(): readonly TokenReading[]
   /** Returns the figures of the workers, gone or not; none before the first has reported. */
   processes(): readonly ProcessReading[]
   /** Takes what a worker has counted since it began. */
@@ -51,6 +53,7 @@ export function createAllCounts(own: Statistics): AllCounts {
     },
     upstreams: () => mergeUpstreams(others().flatMap(one => one.upstreams)),
     answers: () => mergeAnswers(others().flatMap(one => one.answers)),
+    tokens: () => mergeTokens(others().flatMap(one => one.tokens)),
     processes: () => others().map(({ process }) => process),
     heard: (worker, counts) => void live.set(worker, counts),
     passed(report) {
@@ -72,6 +75,7 @@ function sumOf(one: WorkerCounts, other: WorkerCounts): WorkerCounts {
     statistics: mergeStatistics([one.statistics, other.statistics]),
     upstreams: mergeUpstreams([...one.upstreams, ...other.upstreams]),
     answers: mergeAnswers([...one.answers, ...other.answers]),
+    tokens: mergeTokens([...one.tokens, ...other.tokens]),
     process: mergeProcesses([one.process, other.process]),
   }
 }

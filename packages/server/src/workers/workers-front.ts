@@ -41,7 +41,12 @@ export function frontOfWorkers(count: number): (deciding: Deciding, options: Fro
     })
     supervisor = workers
     // The workers have the connections, and tell how they are themselves.
-    const vitals = createVitals({ connections: () => 0, upstreams: () => [], process: () => own.read() })
+    const vitals = createVitals({
+      connections: () => 0,
+      upstreams: () => [],
+      answers: () => [],
+      process: () => own.read(),
+    })
     const passOn = () => workers.reload()
     // As without workers: in a terminal, SIGHUP means that the terminal is gone.
     if (!process.stdout.isTTY) process.on('SIGHUP', passOn)
@@ -51,6 +56,7 @@ export function frontOfWorkers(count: number): (deciding: Deciding, options: Fro
       upstreams: counts.upstreams,
       vitals,
       answers: counts.answers,
+      tokens: counts.tokens,
       process: () => mergeProcesses([own.read(), ...counts.processes()]),
       setControlHere(change) {
         limiter.control.setHere(change)

@@ -31,6 +31,7 @@ export async function serveAdmin(limiter: RuleLimiter, tokens: readonly Token[] 
     setControlHere: () => {},
     log,
     answers: () => [],
+    tokens: () => [],
     metricsPublic: false,
     workers: () => ({ ready: 1, wanted: 1 }),
     arrivals: async () => ({ arrivals: [], share: 1 }),

@@ -4,6 +4,7 @@ import type { TrustedProxies } from 'headgate/identify'
 import { type ForwardedHeader, upstreamOf } from 'headgate/internal'
 import { createGateway } from '../../src/gateway/gateway.js'
 import { createServing } from '../../src/gateway/serving.js'
+import type { TokenListener } from '../../src/gateway/token-reservation.js'
 import type { Bounds } from '../../src/http/bounds.js'
 import { listen } from '../../src/http/listen.js'
 import type { AccessEntry } from '../../src/log/server-log.js'
@@ -26,6 +27,7 @@ export interface TestGatewayOptions {
   /** An authority to trust for upstreams, in PEM. */
   readonly upstreamCa?: string
   onAccess?(entry: AccessEntry): void
+  readonly tokens?: TokenListener
 }
 
 /**
@@ -57,6 +59,7 @@ export async function startGateway(
     log: line => logged.push(line),
     bounds: options.bounds ?? {},
     onAccess: options.onAccess,
+    tokens: options.tokens,
   })
   const port = await listen(server, { host: '127.0.0.1', port: 0, hostFlag: '--host', portFlag: '--port' })
   return {

@@ -26,6 +26,8 @@ const overrides = {
 const DECISION_BODY = { anyOf: [ref('Check'), ref('Checks')] }
 const DECISION_ANSWER = { anyOf: [ref('Decision'), ref('Decisions')] }
 
+const QUOTAS = { type: 'array', items: ref('QuotaUsage') }
+
 const PATHS: Readonly<Record<string, Readonly<Record<string, Described>>>> = {
   '/v1/check': {
     post: {
@@ -74,6 +76,25 @@ const PATHS: Readonly<Record<string, Readonly<Record<string, Described>>>> = {
       body: ref('Inspect'),
       answer: ref('Inspection'),
       problems: { ...BAD_BODY, ...STORE_AWAY },
+    },
+  },
+  '/v1/usage': {
+    get: {
+      summary: 'What a subject (`?subject=`) has used of its quotas, in this period and the one before.',
+      answer: { type: 'object', required: ['quotas'], properties: { quotas: QUOTAS } },
+      problems: { 400: 'A field is wrong; `field` names it.', 404: 'No such reference.', ...STORE_AWAY },
+    },
+  },
+  '/v1/credit': {
+    post: {
+      summary: 'Add units to the quotas of a policy or tier of a subject. The same id credits once.',
+      body: ref('Credit'),
+      answer: {
+        type: 'object',
+        required: ['added', 'quotas'],
+        properties: { added: { type: 'boolean' }, quotas: QUOTAS },
+      },
+      problems: { ...BAD_BODY, 404: 'No such reference.', ...STORE_AWAY },
     },
   },
   '/v1/control': {

@@ -1,8 +1,9 @@
 /** The shapes that the decision API accepts and returns, as JSON Schema 2020-12. */
 
+import { MAX_UNITS } from 'headgate/internal'
+
 type Schema = Readonly<Record<string, unknown>>
 
-const MAX_UNITS = 2 ** 32 - 1
 const text = { type: 'string', minLength: 1 }
 const units = { type: 'integer', minimum: 0, maximum: MAX_UNITS }
 const orNull = (type: string): Schema => ({ type: [type, 'null'] })
@@ -99,6 +100,7 @@ const Decision = object(
       description: 'Who decided; none if nothing limits the request.',
     },
     leased: { type: 'boolean' },
+    waitedMs: { type: 'integer', minimum: 0, description: 'How long it was held; always 0 here.' },
     reason: {
       enum: [
         'within-limit',
@@ -181,6 +183,22 @@ export const SCHEMAS = {
     { subject: { $ref: '#/components/schemas/Subject' }, policy: text, tier: text, scope: text },
     ['policy', 'tier', 'scope'],
   ),
+  Credit: object(
+    {
+      subject: { $ref: '#/components/schemas/Subject' },
+      units: { type: 'integer', minimum: 1 },
+      id: text,
+      expires: { enum: ['never', 'period'] },
+      policy: text,
+      tier: text,
+      scope: text,
+    },
+    ['expires', 'policy', 'tier', 'scope'],
+  ),
+  QuotaUsage: {
+    type: 'object',
+    required: ['policy', 'quota', 'limit', 'used', 'remaining', 'credits', 'endsAt'],
+  },
   Inspect: object({ subject: { $ref: '#/components/schemas/Subject' }, tier: text, scope: text }, [
     'tier',
     'scope',
