@@ -1,4 +1,5 @@
 // Koa 3: five requests a minute for each address, and two logins with a slow refill.
+import type { Server } from 'node:http'
 import { fileURLToPath } from 'node:url'
 import Router from '@koa/router'
 import { createLimiter, slidingWindowLog, tokenBucket } from 'headgate'
@@ -25,7 +26,7 @@ app.use(ctx => {
 })
 
 /** Resolves with the server once it listens. */
-export function start(port = 3000) {
+export function start(port = 3000): Promise<Server> {
   return new Promise(resolve => {
     const server = app.listen(port, '127.0.0.1', () => resolve(server))
   })

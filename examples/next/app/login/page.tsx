@@ -1,7 +1,7 @@
 'use client'
 
 import { useActionState } from 'react'
-import { login } from './actions.js'
+import { login } from './actions'
 
 export default function Page() {
   const [message, send] = useActionState(login, '')
@@ -9,7 +9,7 @@ export default function Page() {
     <form action={send}>
       <input name="name" defaultValue="you" />
       <button type="submit">Log in</button>
-      <output>{message}</output>
+      <output>{typeof message === 'string' ? message : message.detail}</output>
     </form>
   )
 }

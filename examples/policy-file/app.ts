@@ -10,7 +10,7 @@ const file = fileURLToPath(new URL('headgate.yaml', import.meta.url))
 export async function createApp(configFile = file) {
   const watched = await watchConfig(configFile, {
     onConfig: config => limiter.reload(config),
-    onError: error => console.error(`the last good policy file stays: ${error.message}`),
+    onError: error => console.error('the last good policy file stays:', error),
   })
   const limiter = createLimiter({ config: watched.config })
   const clientAddress = createClientAddress({ trustedProxies: watched.config.trustedProxies })
@@ -18,8 +18,8 @@ export async function createApp(configFile = file) {
   const server = createServer(async (req, res) => {
     const client = clientAddress(req.socket.remoteAddress, req.headers['x-forwarded-for'])
     const decision = await limiter.request({
-      method: req.method,
-      path: req.url,
+      method: req.method ?? '',
+      path: req.url ?? '',
       subject: `ip:${limitedAddress(client) ?? 'unknown'}`,
     })
     for (const [name, value] of decisionHeaders(decision)) res.setHeader(name, value)

@@ -1,5 +1,5 @@
 // better-auth with its rate limits in Headgate: five requests of an address to a path in any minute, three sign-ins in ten seconds.
-import { createServer } from 'node:http'
+import { createServer, type Server } from 'node:http'
 import { fileURLToPath } from 'node:url'
 import { betterAuth } from 'better-auth'
 import { toNodeHandler } from 'better-auth/node'
@@ -17,7 +17,7 @@ export const auth = betterAuth({
 })
 
 /** Resolves with the server once it listens. */
-export function start(port = 3000) {
+export function start(port = 3000): Promise<Server> {
   const server = createServer(toNodeHandler(auth))
   return new Promise(resolve => server.listen(port, '127.0.0.1', () => resolve(server)))
 }

@@ -1,4 +1,5 @@
 // Express 5 or 4: five requests a minute for each address, and two logins with a slow refill.
+import type { Server } from 'node:http'
 import { fileURLToPath } from 'node:url'
 import express from 'express'
 import { createLimiter, slidingWindowLog, tokenBucket } from 'headgate'
@@ -17,7 +18,7 @@ app.use(rateLimit({ limiter, policy: 'api' }))
 app.get('/', (_req, res) => res.send('hello\n'))
 
 /** Resolves with the server once it listens. */
-export function start(port = 3000) {
+export function start(port = 3000): Promise<Server> {
   return new Promise(resolve => {
     const server = app.listen(port, '127.0.0.1', () => resolve(server))
   })

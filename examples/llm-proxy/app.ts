@@ -1,6 +1,14 @@
 // A proxy in front of a model. Limits tokens a minute, requests a minute and open streams of each user, all or none.
-import { createServer } from 'node:http'
-import { concurrency, createLimiter, decisionHeaders, decisionProblem, slidingWindowLog } from 'headgate'
+import { createServer, type IncomingMessage, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import {
+  concurrency,
+  createLimiter,
+  decisionHeaders,
+  decisionProblem,
+  type Store,
+  slidingWindowLog,
+} from 'headgate'
 
 const policies = {
   model: [
@@ -11,7 +19,7 @@ const policies = {
 }
 
 /** Starts the proxy before the model at `modelUrl`. With a Redis store, all proxies share the limits. */
-export function startProxy(port, modelUrl, store) {
+export function startProxy(port: number, modelUrl: string, store?: Store): Promise<Server> {
   const limiter = createLimiter({ policies, ...(store && { store }) })
   const server = createServer(async (req, res) => {
     const { prompt = '', maxTokens = 200 } = JSON.parse(await textOf(req))
@@ -31,12 +39,12 @@ export function startProxy(port, modelUrl, store) {
       const body = JSON.stringify({ prompt, maxTokens })
       const answer = await fetch(modelUrl, { method: 'POST', body, signal: gone.signal })
       res.writeHead(answer.status, { 'content-type': 'text/event-stream' })
-      for await (const chunk of answer.body) {
+      for await (const chunk of answer.body ?? []) {
         tokens += countTokens(Buffer.from(chunk).toString())
         res.write(chunk)
       }
     } catch (error) {
-      if (!gone.signal.aborted) res.destroy(error)
+      if (!gone.signal.aborted) res.destroy(error as Error)
     } finally {
       // A client that went away pays for what it was sent.
       await settle(tokens)
@@ -49,7 +57,7 @@ export function startProxy(port, modelUrl, store) {
 }
 
 /** A stand-in for such an API: answers with the word `token`, one at a time. */
-export function startModel(port, everyMs = 5) {
+export function startModel(port: number, everyMs = 5): Promise<Server> {
   const server = createServer(async (req, res) => {
     const { maxTokens, prompt } = JSON.parse(await textOf(req))
     const length = prompt.includes('short') ? Math.min(10, maxTokens) : maxTokens
@@ -63,22 +71,24 @@ export function startModel(port, everyMs = 5) {
   return listening(server, port)
 }
 
-function countTokens(text) {
+function countTokens(text: string): number {
   return text.match(/token|[^\s:]+(?=\s|$)/g)?.filter(word => word !== 'data').length ?? 0
 }
 
-async function textOf(request) {
-  const chunks = []
+async function textOf(request: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = []
   for await (const chunk of request) chunks.push(chunk)
   return Buffer.concat(chunks).toString() || '{}'
 }
 
-function listening(server, port) {
+function listening(server: Server, port: number): Promise<Server> {
   return new Promise(resolve => server.listen(port, '127.0.0.1', () => resolve(server)))
 }
 
+const portOf = (server: Server) => (server.address() as AddressInfo).port
+
 if (process.argv[1] === import.meta.filename) {
   const model = await startModel(0, 50)
-  const proxy = await startProxy(3000, `http://127.0.0.1:${model.address().port}`)
-  console.log(`curl -N -H 'X-User: ada' -d '{"prompt":"hello"}' http://127.0.0.1:${proxy.address().port}`)
+  const proxy = await startProxy(3000, `http://127.0.0.1:${portOf(model)}`)
+  console.log(`curl -N -H 'X-User: ada' -d '{"prompt":"hello"}' http://127.0.0.1:${portOf(proxy)}`)
 }

@@ -2,10 +2,11 @@
 import { fileURLToPath } from 'node:url'
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js'
+import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import { limitTools } from 'headgate/mcp'
 
 /** Serves the tools on a transport. */
-export async function serve(transport) {
+export async function serve(transport: Transport) {
   const server = new McpServer({ name: 'example', version: '1.0.0' })
   server.registerTool('time', { description: 'Says what time it is' }, () => ({
     content: [{ type: 'text', text: new Date().toISOString() }],

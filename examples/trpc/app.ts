@@ -1,4 +1,5 @@
 // tRPC 11: five calls a minute for each user, and two exports with a slow refill.
+import type { Server } from 'node:http'
 import { fileURLToPath } from 'node:url'
 import { initTRPC } from '@trpc/server'
 import { createHTTPServer } from '@trpc/server/adapters/standalone'
@@ -12,13 +13,17 @@ const limiter = createLimiter({
   },
 })
 
-const t = initTRPC.create({
+interface Context {
+  readonly user: string
+}
+
+const t = initTRPC.context<Context>().create({
   errorFormatter: ({ shape, error }) => ({
     ...shape,
     data: { ...shape.data, rateLimit: rateLimitOf(error) },
   }),
 })
-const subject = ({ ctx }) => `user:${ctx.user}`
+const subject = ({ ctx }: { ctx: Context }) => `user:${ctx.user}`
 const limited = t.procedure.use(rateLimit({ limiter, policy: 'api', subject }))
 
 const router = t.router({
@@ -27,10 +32,10 @@ const router = t.router({
 })
 
 /** Resolves with the server once it listens. */
-export function start(port = 3000) {
+export function start(port = 3000): Promise<Server> {
   const server = createHTTPServer({
     router,
-    createContext: ({ req }) => ({ user: req.headers['x-user'] ?? 'nobody' }),
+    createContext: ({ req }) => ({ user: String(req.headers['x-user'] ?? 'nobody') }),
     responseMeta: ({ errors }) => ({ headers: rateLimitHeaders(errors) }),
   })
   return new Promise(resolve => server.listen(port, '127.0.0.1', () => resolve(server)))

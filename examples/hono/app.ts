@@ -1,6 +1,6 @@
 // Hono 4 on Node: five requests a minute for each address, and two logins with a slow refill.
 import { fileURLToPath } from 'node:url'
-import { serve } from '@hono/node-server'
+import { type ServerType, serve } from '@hono/node-server'
 import { createLimiter, slidingWindowLog, tokenBucket } from 'headgate'
 import { rateLimit } from 'headgate/hono'
 import { Hono } from 'hono'
@@ -18,7 +18,7 @@ app.use(rateLimit({ limiter, policy: 'api' }))
 app.get('/', context => context.text('hello\n'))
 
 /** Resolves with the server once it listens. */
-export function start(port = 3000) {
+export function start(port = 3000): Promise<ServerType> {
   return new Promise(resolve => {
     const server = serve({ fetch: app.fetch, port, hostname: '127.0.0.1' }, () => resolve(server))
   })

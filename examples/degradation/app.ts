@@ -1,7 +1,7 @@
 // A handler whose store is handed in: Redis in production, one that fails on demand in a test.
-import { createLimiter, decisionProblem, slidingWindowLog } from 'headgate'
+import { createLimiter, decisionProblem, type Store, slidingWindowLog } from 'headgate'
 
-export function createApp(store) {
+export function createApp(store: Store) {
   const limiter = createLimiter({
     store,
     policies: {
@@ -11,14 +11,14 @@ export function createApp(store) {
   })
 
   /** While the store is away, pages stay available, but nobody may guess passwords uncounted. */
-  function check(path) {
+  function check(path: string) {
     return path === '/login'
       ? limiter.check('ip:203.0.113.7', { policy: 'login', onStoreFailure: 'closed' })
       : limiter.check('ip:203.0.113.7', { policy: 'page' })
   }
 
   return {
-    async fetch(request) {
+    async fetch(request: Request) {
       const decision = await check(new URL(request.url).pathname)
       if (decision.allowed) return new Response(`decided by ${decision.source}\n`)
       const { status, body } = decisionProblem(decision)
