@@ -5,7 +5,7 @@
  *   npm run bench -- redis          decisions on Redis; 7 minutes
  *   npm run bench -- http           what a limiter costs Express, Fastify and Hono; 6 minutes
  *   npm run bench -- faults         a Redis that is frozen, killed, half-open and slow; 3 minutes
- *   npm run bench -- gateway        headgate serve beside a bare Node proxy and nginx; 3 minutes
+ *   npm run bench -- gateway        headgate serve beside a bare Node proxy and nginx; 4 minutes
  *   npm run bench -- instructions   instructions of redis-server a check; a minute, needs valgrind
  *   npm run bench -- all            one after the other
  *

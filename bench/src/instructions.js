@@ -27,6 +27,7 @@ const ROWS = [
   { script: 'rate-limiter-flexible', rules: [HOUR], calls: [1] },
   { script: 'async-ratelimiter', rules: [{ ...HOUR, limit: 100 }], calls: [1] },
   { script: 'counter', rules: [HOUR], calls: [1, 64] },
+  { script: 'quota', rules: [MONTH], calls: [1, 64] },
   { script: 'bucket', rules: [HOUR], calls: [1, 64] },
   { script: 'log', rules: [{ ...HOUR, limit: 100 }], calls: [1, 64] },
   { script: 'four limits', rules: [HOUR, DAY, WEEK, MONTH], calls: [1, 16] },

@@ -1,6 +1,6 @@
 /** Limiters on a shared Redis, each called as its own users call it, over node-redis without a timer for each command. */
 import AsyncRateLimiter from 'async-ratelimiter'
-import { createLimiter, slidingWindowCounter, slidingWindowLog, tokenBucket } from 'headgate'
+import { createLimiter, quota, slidingWindowCounter, slidingWindowLog, tokenBucket } from 'headgate'
 import { redisStore } from 'headgate/redis'
 import { RedisStore } from 'rate-limit-redis'
 import { RateLimiterRedis } from 'rate-limiter-flexible'
@@ -15,7 +15,7 @@ import { openClient } from './harness/redis-server.js'
 /** Longer than any request waits in a run: peers wait as long as it takes, and Redis must decide every request. */
 const DEADLINE_MS = 60_000
 
-export const OURS = ['counter', 'bucket', 'log', 'four limits']
+export const OURS = ['counter', 'quota', 'bucket', 'log', 'four limits']
 
 /** Keeps what was read, so that the compiler cannot leave it out. */
 const lastRead = { remaining: 0, resetAfterMs: 0 }
@@ -23,6 +23,7 @@ const lastRead = { remaining: 0, resetAfterMs: 0 }
 /** By name. @type {Readonly<Record<string, (setup: Setup) => Promise<Opened>>>} */
 export const LIMITERS = {
   counter: setup => headgate(setup, counter),
+  quota: setup => headgate(setup, ({ limit }) => quota({ limit, per: 'month' })),
   bucket: setup => headgate(setup, bucket),
   log: setup => headgate(setup, log),
   // A burst, then the longer windows.
