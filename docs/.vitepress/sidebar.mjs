@@ -28,7 +28,19 @@ export const SIDEBAR = [
     text: 'Begin',
     items: guide('which-way-in', 'quickstart', 'quickstart-gateway', 'recipes', 'questions'),
   },
-  { text: 'Limits', items: guide('algorithms', 'tiers-and-bursts', 'guarantees', 'roll-out-safely') },
+  {
+    text: 'Limits',
+    items: guide(
+      'algorithms',
+      'tiers-and-bursts',
+      'quotas-and-billing',
+      'bans',
+      'logins',
+      'waiting',
+      'guarantees',
+      'roll-out-safely',
+    ),
+  },
   {
     text: 'In your app',
     items: guide(
