@@ -97,18 +97,17 @@ const greedyStreams: Attack = {
   run: () =>
     attacked(async target => {
       const closer = new AbortController()
+      // fetch cancels the body of a response that was collected as garbage, and the stream's permit would be free again.
+      const held: Response[] = []
       const open = async (role: Role) => {
         const headers = bearer(SECRETS[role])
-        const { status } = await fetch(`${target.adminUrl}/v1/stats/stream`, {
-          headers,
-          signal: closer.signal,
-        })
-        return status
+        const answer = await fetch(`${target.adminUrl}/v1/stats/stream`, { headers, signal: closer.signal })
+        held.push(answer)
+        return answer.status
       }
       try {
-        const statuses: number[] = []
-        await inParallel(300, 100, async () => void statuses.push(await open('read')))
-        const got = statuses.filter(status => status === 200).length
+        await inParallel(300, 100, async () => void (await open('read')))
+        const got = held.filter(({ status }) => status === 200).length
         if (got !== 25) throw new Error(`${got} streams of one token`)
         const own = await open('administer')
         if (own !== 200) throw new Error(`the administrator's stream got ${own}`)
@@ -116,6 +115,7 @@ const greedyStreams: Attack = {
         return `${got} of 300 opened; the administrator's, too`
       } finally {
         closer.abort()
+        held.length = 0
       }
     }),
 }
