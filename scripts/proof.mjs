@@ -14,6 +14,7 @@ const PROOFS = {
     'packages/headgate/test/guard/shares.test.ts',
     'packages/headgate/test/memory-store.test.ts',
     'packages/server/test/faults',
+    'bench/src/bench.test.js',
   ),
   spellings: longTests('packages/headgate/test/rules/spellings.test.ts'),
   simulation: script('packages/headgate/test/simulation/run.mjs'),
