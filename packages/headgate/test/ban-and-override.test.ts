@@ -157,7 +157,9 @@ describe('an override by the name of a policy', () => {
 
   it('reaches other processes through Redis', async () => {
     const clients = [new Redis({ port: server.port }), new Redis({ port: server.port })] as const
-    const limiters = clients.map(client => createLimiter({ policies: POLICIES, store: redisStore(client) }))
+    const limiters = clients.map(client =>
+      createLimiter({ policies: POLICIES, store: redisStore(client, { deadlineMs: 5_000 }) }),
+    )
     const [here, there] = limiters as [(typeof limiters)[0], (typeof limiters)[0]]
     await Promise.all(limiters.map(limiter => limiter.ready()))
     await here.overrides.set({ policy: 'api', limit: 7, ttl: '1h' })

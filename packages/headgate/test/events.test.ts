@@ -125,7 +125,10 @@ it('a store emits the leases it takes', async () => {
   const server = await startRedis()
   cleanUps.push(() => server.stop())
   const { events, onEvent } = keepEvents()
-  const store = redisStore(new Redis({ port: server.port, lazyConnect: true }), { onEvent })
+  const store = redisStore(new Redis({ port: server.port, lazyConnect: true }), {
+    onEvent,
+    deadlineMs: 5_000,
+  })
   const hot = { limits: [slidingWindowLog({ limit: 10_000, window: '1m' })], lease: 'auto' } as const
   const limiter = createLimiter({ store, policies: { hot } })
   cleanUps.push(() => limiter.close())

@@ -300,6 +300,7 @@ describe('while the store does not answer', () => {
     const redis = await startRedis()
     cleanUps.push(() => redis.stop())
     const store = redisStore(createClient({ url: redis.url }), {
+      deadlineMs: 2_000,
       logger: { warn() {}, error() {}, info() {} },
     })
     const limiter = createLimiter({ config: CONFIG, store, onWarning: () => {} })

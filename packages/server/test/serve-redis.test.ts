@@ -65,6 +65,7 @@ it('Redis may be named in the environment, and its keys by the policy file', asy
     ENABLE_DISTRIBUTED_RATE_LIMITING: 'on',
     RATE_LIMIT_REDIS_URL: redis.url,
     RATE_LIMIT_GLOBAL_CAPACITY: '3',
+    HEADGATE_DEADLINE: '2000',
   }
   try {
     const gateway = await serveHeadgateIn({ cwd: folder, env }, '--demo')

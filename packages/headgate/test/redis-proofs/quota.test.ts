@@ -111,7 +111,7 @@ it('a call that fits neither period is made once more, and if the clock has move
 
 describe('the key of a quota', () => {
   async function opened() {
-    const limiter = createLimiter({ store: redisStore(client), policies: { api: month } })
+    const limiter = createLimiter({ store: redisStore(client, { deadlineMs: 10_000 }), policies: { api: month } })
     await limiter.peek('user:0', { policy: 'api' })
     return limiter
   }

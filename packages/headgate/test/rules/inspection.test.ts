@@ -45,7 +45,10 @@ function inMemory() {
 async function onRedis() {
   const server = await startRedis()
   cleanUps.push(() => server.stop())
-  const store = redisStore(new Redis({ port: server.port, lazyConnect: true }), { tenant: 'acme' })
+  const store = redisStore(new Redis({ port: server.port, lazyConnect: true }), {
+    tenant: 'acme',
+    deadlineMs: 5_000,
+  })
   const limiter = createLimiter({ config: configOf(CONFIG), store, onWarning: () => {} })
   cleanUps.push(() => limiter.close())
   return { server, limiter }

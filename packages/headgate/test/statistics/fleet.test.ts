@@ -111,7 +111,13 @@ describe('a fleet', () => {
     const { timers, tick } = seconds()
     const statistics = createStatistics({ timers })
     const client = createClient({ url: `redis://127.0.0.1:${redis.port}` })
-    const store = redisStore(client, { statistics, logger, prefix: 'clock', testClockUs: () => nowUs })
+    const store = redisStore(client, {
+      statistics,
+      logger,
+      prefix: 'clock',
+      testClockUs: () => nowUs,
+      deadlineMs: 5_000,
+    })
     const limiter = createLimiter({ store, policies })
     await store.ready()
     tick()

@@ -175,7 +175,7 @@ const crumbled: Attack = {
   inShort: true,
   run: ({ isShort }) =>
     underAttack({ config }, async ({ adminUrl, residentBytes }) => {
-      const count = isShort ? 100 : 200
+      const count = isShort ? 25 : 200
       const head = lines(
         'POST /v1/check HTTP/1.1',
         'Host: localhost',

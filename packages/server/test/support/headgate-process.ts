@@ -29,7 +29,10 @@ export async function runHeadgate(
   return start(args, cwd, env).finished
 }
 
-/** Runs `headgate serve` on free ports and waits until it listens. */
+/** A machine that is busy with other tests is not a Redis that fails: what is not about the deadline waits longer. */
+const PATIENT = ['--deadline', '2000']
+
+/** Runs `headgate serve` on free ports and waits until it listens. With Redis its deadline is long, unless given. */
 export async function serveHeadgate(...args: string[]): Promise<HeadgateProcess> {
   return serveHeadgateIn({}, ...args)
 }
@@ -39,7 +42,12 @@ export async function serveHeadgateIn(
   { cwd, env = {} }: { readonly cwd?: string; readonly env?: Readonly<Record<string, string>> },
   ...args: string[]
 ): Promise<HeadgateProcess> {
-  const { child, output, finished } = start(['serve', '--port', '0', '--admin-port', '0', ...args], cwd, env)
+  const isPatient = args.includes('--redis') && !args.includes('--deadline')
+  const { child, output, finished } = start(
+    ['serve', '--port', '0', '--admin-port', '0', ...args, ...(isPatient ? PATIENT : [])],
+    cwd,
+    env,
+  )
   await new Promise<void>((resolve, reject) => {
     child.stdout?.on('data', () => output.stdout.includes('Stop with Ctrl-C') && resolve())
     finished.then(({ stderr }) => reject(new Error(`headgate ended before it listened: ${stderr}`)))
