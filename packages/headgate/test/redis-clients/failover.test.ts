@@ -1,10 +1,11 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { askStore } from '../../src/store/ask-store.ts'
 import type { RedisStore } from '../../src/store/redis/redis-store.ts'
 import { directRedisStore } from '../support/direct-store.ts'
-import { type RedisCluster, startCluster } from '../support/redis-cluster.ts'
+import { onTime } from '../support/on-time.ts'
+import { startCluster } from '../support/redis-cluster.ts'
 import { readInfo } from '../support/redis-info.ts'
-import { type SentinelSetup, startSentinel } from '../support/redis-sentinel.ts'
+import { startSentinel } from '../support/redis-sentinel.ts'
 import { sendCommand } from '../support/resp.ts'
 import { waitUntil } from '../support/wait-until.ts'
 import { subjectsOn } from './cluster-slots.ts'
@@ -70,14 +71,17 @@ async function expectNoMoreThanSent(
   }
 }
 
-describe('when a primary of a cluster is killed under load', () => {
-  let cluster: RedisCluster
-  beforeEach(async () => {
-    cluster = await startCluster({ nodeTimeoutMs: NODE_TIMEOUT_MS })
-  })
-  afterEach(() => cluster.stop())
+const TIMEOUT_MS = 120_000
 
-  it('every call settles in time when a primary is killed, none is charged twice, and every store follows the slots within 2 s', async () => {
+it(
+  'every call settles in time when a primary of a cluster is killed, none is charged twice, and every store follows the slots within 2 s',
+  () => onTime(killPrimary),
+  TIMEOUT_MS,
+)
+
+async function killPrimary(): Promise<void> {
+  const cluster = await startCluster({ nodeTimeoutMs: NODE_TIMEOUT_MS })
+  try {
     const [doomed, ...others] = cluster.primaries
     if (doomed === undefined) throw new Error('the cluster has no primary')
     const stores = openStores(clusterClient(cluster))
@@ -108,17 +112,20 @@ describe('when a primary of a cluster is killed under load', () => {
     expect(Math.max(...after) - servesAfterMs).toBeLessThan(FOLLOWS_WITHIN_MS)
     expect(results.map(({ late }) => late)).toEqual(results.map(() => 0))
     await expectNoMoreThanSent([...others, heir], stores, results)
-  })
-})
+  } finally {
+    await cluster.stop()
+  }
+}
 
-describe('when the primary behind sentinels is killed under load', () => {
-  let setup: SentinelSetup
-  beforeEach(async () => {
-    setup = await startSentinel({ downAfterMs: 1_000 })
-  })
-  afterEach(() => setup.stop())
+it(
+  'every call settles in time when the primary behind sentinels is killed, none is charged twice, and the next decides within 6 s',
+  () => onTime(killPrimaryBehindSentinels),
+  TIMEOUT_MS,
+)
 
-  it('every call settles in time when the primary behind sentinels is killed, none is charged twice, and the next decides within 6 s', async () => {
+async function killPrimaryBehindSentinels(): Promise<void> {
+  const setup = await startSentinel({ downAfterMs: 1_000 })
+  try {
     const stores = openStores(sentinelClient(setup))
     const loads = await Promise.all(
       stores.map(async ({ name, store }) => {
@@ -142,5 +149,7 @@ describe('when the primary behind sentinels is killed under load', () => {
     expect(Math.max(...after)).toBeLessThan(6_000)
     expect(results.map(({ late }) => late)).toEqual(results.map(() => 0))
     await expectNoMoreThanSent(setup.replicas, stores, results)
-  })
-})
+  } finally {
+    await setup.stop()
+  }
+}
