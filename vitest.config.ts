@@ -13,8 +13,10 @@ const TIMED = [
 
 export default defineConfig({
   test: {
-    testTimeout: 30_000,
-    hookTimeout: 60_000,
+    // How long what never comes is waited for: beside a busy neighbour all that comes takes longer.
+    testTimeout: 90_000,
+    hookTimeout: 90_000,
+    expect: { poll: { timeout: 20_000 } },
     projects: [
       {
         extends: true,

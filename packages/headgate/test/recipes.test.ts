@@ -4,7 +4,9 @@ import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Limiter, RuleLimiter } from '../src/limiter/limiter.ts'
+import { onTime } from './support/on-time.ts'
 import { type RedisProcess, startRedis } from './support/redis-process.ts'
+import { sendCommand } from './support/resp.ts'
 import { type RestFront, startRestFront } from './support/rest-front.ts'
 import { runShown } from './support/shown-program.ts'
 
@@ -79,7 +81,11 @@ it('plans: each has its own limit', async () => {
   expect(await statuses(() => ask('/', as('ada')), 10)).toEqual(Array(10).fill(200))
 })
 
-it('a monthly plan: bought units follow those of the month, and a payment told twice counts once', async () => {
+it('a monthly plan: bought units follow those of the month, and a payment told twice counts once', () =>
+  onTime(buyUnits))
+
+async function buyUnits(): Promise<void> {
+  await sendCommand(redis.port, 'FLUSHALL')
   const { createPlan } = await recipe<{
     createPlan(url: string): { app: RequestListener; close(): Promise<void> }
   }>('A monthly plan with top-ups')
@@ -93,7 +99,7 @@ it('a monthly plan: bought units follow those of the month, and a payment told t
   expect(await statuses(() => ask('/', as('ada')), 3)).toEqual([200, 200, 429])
   expect(await usage()).toMatchObject({ used: 5, limit: 3, credits: 0 })
   await close()
-})
+}
 
 it('cost: an export takes as much as ten items', async () => {
   const ask = await serving('Cost: expensive routes take more')
