@@ -414,7 +414,7 @@ identify: [{ user: { header: x-user, from: everybody } }]
 masks: { user: whole }
 `,
     )
-    const args = ['--config', file, '--demo', '--redis', redis.url, '--deadline', '1000']
+    const args = ['--config', file, '--demo', '--redis', redis.url]
     const gateways = await Promise.all([0, 1].map(() => serveHeadgateIn({ cwd: folder }, ...args)))
     const [one, other] = gateways as [HeadgateProcess, HeadgateProcess]
     try {

@@ -30,7 +30,7 @@ export async function runHeadgate(
 }
 
 /** A machine that is busy with other tests is not a Redis that fails: what is not about the deadline waits longer. */
-const PATIENT = ['--deadline', '2000']
+const PATIENT = ['--deadline', '10000']
 
 /** Runs `headgate serve` on free ports and waits until it listens. With Redis its deadline is long, unless given. */
 export async function serveHeadgate(...args: string[]): Promise<HeadgateProcess> {
