@@ -4,7 +4,14 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { concurrency, createLimiter, memoryStore, slidingWindowLog, tokenBucket } from '../src/index.ts'
+import {
+  concurrency,
+  createLimiter,
+  HeadgateError,
+  memoryStore,
+  slidingWindowLog,
+  tokenBucket,
+} from '../src/index.ts'
 import { rateLimit } from '../src/node-http.ts'
 import { pauseAfterMs } from '../src/outbound/remote-quota.ts'
 import { limitFetch } from '../src/outbound.ts'
@@ -88,11 +95,25 @@ describe('acquire', () => {
     expect((await next).allowed).toBe(true)
   })
 
-  it('acquire rejects an invalid timeout', async () => {
+  it.each([
+    ['timeoutMs', '-1', { policy: 'api', timeoutMs: -1 }],
+    ['signal', '"soon"', { policy: 'api', signal: 'soon' }],
+    ['signal', 'a value of type object', { policy: 'api', signal: {} }],
+    ['signal', 'a value of type object', { policy: 'api', signal: new AbortController() }],
+    ['ask', '"neither"', undefined],
+    ['ask', '"neither"', null],
+    ['ask', '"neither"', {}],
+  ])('acquire names what is wrong with its options: %s, %s', async (field, got, options) => {
     const limiter = createLimiter({ policies })
-    await expect(limiter.acquire('host:a', { policy: 'api', timeoutMs: -1 })).rejects.toThrow(
-      'timeoutMs: expected a number of milliseconds from 0; got -1',
-    )
+    const error = await limiter.acquire('host:a', options as never).catch(error => error)
+    expect(error).toBeInstanceOf(HeadgateError)
+    expect(error).toMatchObject({ field, got, expected: expect.any(String) })
+  })
+
+  it('acquire takes a signal of null for none, as fetch does', async () => {
+    const limiter = createLimiter({ policies })
+    const options = { policy: 'api', signal: null } as never
+    expect((await limiter.acquire('host:a', options)).allowed).toBe(true)
   })
 })
 

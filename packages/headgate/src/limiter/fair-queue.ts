@@ -379,6 +379,14 @@ export function parseTimeoutMs(timeoutMs: number = DEFAULT_TIMEOUT_MS): number {
   throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'timeoutMs', 'a number of milliseconds from 0', timeoutMs)
 }
 
+/** Validates the signal of `acquire`: any that behaves like one, for it may come from elsewhere. */
+export function parseSignal(signal: AbortSignal | null | undefined): AbortSignal | undefined {
+  if (signal === undefined || signal === null) return undefined
+  if (typeof signal.addEventListener === 'function' && typeof signal.throwIfAborted === 'function')
+    return signal
+  throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'signal', 'an AbortSignal', signal)
+}
+
 /** Returns a name for the budget that a check asks, whatever it costs: those that wait for the same one queue. */
 function budgetOf(check: PendingCheck): string {
   const { limits, shadowFrom } = check.plan

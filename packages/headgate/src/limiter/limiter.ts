@@ -54,6 +54,7 @@ import {
   createFairQueue,
   type FairQueue,
   type Hold,
+  parseSignal,
   parseTimeoutMs,
 } from './fair-queue.js'
 import { type CurrentFile, InForce, versionOf } from './in-force.js'
@@ -549,10 +550,11 @@ class PolicyLimiter implements RuleLimiter {
 
   acquire(subject: SubjectInput, options: AnyCheckOptions & AcquireOptions): Promise<Decision> {
     try {
-      const { timeoutMs, signal, ...asked } = options
+      // Without options, nothing names a policy: `resolve` says so.
+      const { timeoutMs, signal, ...asked } = options ?? {}
       const resolve = () => this.#inForce.now.names.resolve(subject, asked as AnyCheckOptions, false)
       const wait = { atMostMs: parseTimeoutMs(timeoutMs), queue: Number.POSITIVE_INFINITY }
-      return this.#queue.acquire(resolve, wait, signal)
+      return this.#queue.acquire(resolve, wait, parseSignal(signal))
     } catch (error) {
       return Promise.reject(error)
     }
