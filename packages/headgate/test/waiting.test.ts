@@ -146,6 +146,89 @@ describe.each(Object.entries(STORES))('requests that wait, %s', (_name, storeOf)
   })
 })
 
+describe.each(Object.entries(STORES))('beyond the queue, %s', (_name, storeOf) => {
+  const patient = { atMostMs: 7_200_000, queue: 1 }
+
+  /** Somebody waits for all of a limit, of which a unit is left. */
+  async function withOneInLine() {
+    const events: HeadgateEvent[] = []
+    const limiter = createLimiter({
+      policies: { api: slidingWindowLog({ limit: 4, window: '1h' }) },
+      store: storeOf(),
+      onEvent: event => void events.push(event),
+    })
+    closing.unshift(() => limiter.close())
+    await limiter.check('user:1', { ...api, cost: 3 })
+    void limiter.checkNow('user:1', { ...api, cost: 4 }, { wait: patient })
+    // Answered behind the first, which waits by then.
+    expect((await limiter.checkNow('user:1', { ...api, cost: 4 }, { wait: patient })).allowed).toBe(false)
+    events.splice(0)
+    return { limiter, events }
+  }
+
+  it('a request is denied at once, even if there is room for it: those who wait come first', async () => {
+    const { limiter, events } = await withOneInLine()
+    const denied = await limiter.checkNow('user:1', api, { wait: patient })
+    expect(denied).toMatchObject({ allowed: false, reason: 'limit-exceeded', waitedMs: 0 })
+    expect(denied.retryAfterMs).toBeGreaterThan(0)
+    expect((await limiter.peek('user:1', api)).remaining).toBe(1)
+    expect(events.map(({ type }) => type)).toEqual(['denial'])
+  })
+
+  it('a request is told when there is room for what it asks', async () => {
+    const { limiter } = await withOneInLine()
+    for (const cost of [2, 4]) {
+      const { allowed, retryAfterMs } = await limiter.checkNow('user:1', { ...api, cost }, { wait: patient })
+      expect(allowed).toBe(false)
+      expect(retryAfterMs).toBeGreaterThan(3_000_000)
+      expect(retryAfterMs).toBeLessThanOrEqual(3_600_000)
+    }
+    const never = await limiter.checkNow('user:1', { ...api, cost: 5 }, { wait: patient })
+    expect([never.reason, never.retryAfterMs]).toEqual(['exceeds-capacity', null])
+  })
+
+  it('a request whose time is up before its turn does not pass those before it', async () => {
+    const { limiter } = await withOneInLine()
+    const impatient = { wait: { atMostMs: 30, queue: 100 } }
+    const late = await limiter.checkNow('user:1', api, impatient)
+    expect(late.allowed).toBe(false)
+    expect(late.waitedMs).toBeGreaterThanOrEqual(30)
+    expect((await limiter.peek('user:1', api)).remaining).toBe(1)
+  })
+})
+
+it('a request beyond the queue is no strike of a ban, and asks the store nothing if one that asked the same waits', async () => {
+  const store = memoryStore()
+  const { decide } = store
+  let asked = 0
+  store.decide = check => {
+    asked++
+    return decide.call(store, check)
+  }
+  const limiter = createLimiter({
+    store,
+    policies: {
+      api: {
+        limits: slidingWindowLog({ limit: 1, window: '1h' }),
+        ban: ban({ after: 1, within: '1h', for: '1h' }),
+      },
+    },
+  })
+  const patient = { wait: { atMostMs: 7_200_000, queue: 1 } }
+  await limiter.checkNow('user:1', api, patient)
+  const waits = limiter.checkNow('user:1', api, patient)
+  const before = asked
+  for (let time = 0; time < 100; time++) {
+    const { allowed, retryAfterMs } = await limiter.checkNow('user:1', api, patient)
+    expect(allowed).toBe(false)
+    expect(retryAfterMs).toBeGreaterThan(3_000_000)
+  }
+  expect(asked).toBe(before)
+  expect((await limiter.peek('user:1', api)).reason).toBe('limit-exceeded')
+  await limiter.close()
+  expect((await waits).allowed).toBe(false)
+})
+
 it('a request that waits is no strike of a ban, one that is denied at once is, and nobody waits for the end of a ban', async () => {
   const limiter = createLimiter({
     policies: {

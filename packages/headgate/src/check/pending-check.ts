@@ -3,7 +3,7 @@
  * filled in by a store, then what settles the caller's promise and what the decision reads. With one limit its numbers
  * are fields; those of several are also in a list, and the fields show the limit that binds.
  */
-import { type Limit, NEVER, NOT_CHARGED, type Outcome } from '../algorithms/algorithm.js'
+import { type Algorithm, type Limit, NEVER, NOT_CHARGED, type Outcome } from '../algorithms/algorithm.js'
 import { Decision } from '../decision/decision.js'
 import type { ExemplarLabels } from '../observe/statistics/recorder.js'
 import type { RequestFacts } from '../policy/request-facts.js'
@@ -56,6 +56,13 @@ export interface Admissions {
 }
 
 const NO_TARGETS: readonly Target[] = []
+const PLAIN: RareParts = {
+  scope: 'global',
+  isPeek: false,
+  others: NO_TARGETS,
+  units: null,
+  onStoreFailure: null,
+}
 const NO_CROSSINGS: readonly never[] = []
 const DENIED = -1
 /** Wait, remaining, reset and time charged. */
@@ -158,6 +165,11 @@ export class PendingCheck implements Outcome {
     again.asked = this.asked
     again.isInternal = true
     return again
+  }
+
+  /** The same question, as a look that charges nothing. */
+  asPeek(): PendingCheck {
+    return new PendingCheck(this.plan, this.subject, this.cost, { ...(this.more ?? PLAIN), isPeek: true })
   }
 
   // The numbers of each limit.
@@ -379,11 +391,10 @@ export class PendingCheck implements Outcome {
     return this.wait(index) === 0 && (this.plan.limits[index] as NamedLimit).limit.algorithm.kind === 'ban'
   }
 
-  /** Whether a ban denied it. */
-  get isBanned(): boolean {
-    if (this.charged >= 0 || !this.plan.hasBan) return false
-    const index = this.bindingIndex()
-    return index >= 0 && (this.plan.limits[index] as NamedLimit).limit.algorithm.kind === 'ban'
+  /** The kind of the limit that denied it; null if none did. */
+  get deniedBy(): Algorithm['kind'] | null {
+    const index = this.charged >= 0 ? -1 : this.bindingIndex()
+    return index < 0 ? null : (this.plan.limits[index] as NamedLimit).limit.algorithm.kind
   }
 
   /** What shadow limits charged, whatever became of the request. */

@@ -9,7 +9,7 @@
  */
 
 import { BoundedMap } from '../check/bounded-map.js'
-import { type Refund, stateOf } from '../check/check.js'
+import { type DecisionSource, type Refund, stateOf } from '../check/check.js'
 import type { Attempt, PendingCheck } from '../check/pending-check.js'
 import type { NamedLimit } from '../check/plan.js'
 import { Decision } from '../decision/decision.js'
@@ -44,13 +44,13 @@ interface Held {
 
 export interface FairQueue {
   /**
-   * Asks until it is admitted, in turn with others of the same budget. Resolves with the last denial when the
-   * time is up or would be before there is room; rejects with the signal's reason.
+   * Asks until it is admitted, in turn with others of the same budget. Resolves with a denial when the time is up or
+   * would be before there is room; rejects with the signal's reason.
    */
   acquire(resolve: () => PendingCheck, wait: Wait, signal: AbortSignal | undefined): Promise<Decision>
   /**
    * Decides a request, at once if nobody waits for the same budget and there is room. Otherwise holds it as `acquire`
-   * does a call. One whose client leaves is denied.
+   * does a call, or denies it if as many wait as may. One whose client leaves is denied.
    */
   hold(first: PendingCheck, resolve: () => PendingCheck, wait: Wait, hold: Hold): Decision | Promise<Decision>
   /** Lets the first in line for each of these permits ask. */
@@ -91,6 +91,8 @@ interface Queue {
   length: number
   /** Since when permits have been handed on to them. */
   handedOnSinceUs: number
+  /** The denial that the first of them has, until it asks again. */
+  told: PendingCheck | null
 }
 
 /** The first of a queue, while it is its turn. */
@@ -138,14 +140,17 @@ export function createFairQueue({ clock, timers, decide, takeBack, isShared }: F
   ): Decision | Promise<Decision> {
     if (waiting > 0 && queues.has(budgetOf(first))) {
       const held = heldOf(first, resolve, by.signal)
-      return waitInTurn(held, null, wait).then(ended, error => deniedIfLeft(held, error))
+      return waitInTurn(held, null, wait).then(concluded, error => deniedIfLeft(held, error))
     }
     first.attempt = { sinceUs: first.plan.context.clock.nowUs(), hasWaited: false }
     const asked = decide(first).result()
     const go = (decision: Decision): Decision | Promise<Decision> => {
-      if (isClosed || !couldPassWithin(decision, wait.atMostMs)) return ended(decision)
+      if (isClosed || !couldPassWithin(decision, wait.atMostMs)) {
+        Decision.checkOf(decision).strike()
+        return concluded(decision)
+      }
       const held = heldOf(first, resolve, by.signal)
-      return waitInTurn(held, decision, wait).then(ended, error => deniedIfLeft(held, error))
+      return waitInTurn(held, decision, wait).then(concluded, error => deniedIfLeft(held, error))
     }
     return asked instanceof Promise ? asked.then(go) : go(asked)
   }
@@ -155,9 +160,10 @@ export function createFairQueue({ clock, timers, decide, takeBack, isShared }: F
     const untilUs = clock.nowUs() + wait.atMostMs * 1_000
     signal?.throwIfAborted()
     const budget = budgetOf(held.last)
-    const queue = queues.get(budget) ?? { last: ALREADY, length: 0, handedOnSinceUs: clock.nowUs() }
-    if (isClosed || waiting >= MAX_WAITING || queue.length >= wait.queue) return first ?? ask(held)
+    const queue = queues.get(budget) ?? newQueue(clock.nowUs())
     const before = queue.last
+    if (isClosed || waiting >= MAX_WAITING || queue.length >= wait.queue)
+      return first ?? (isClosed || before === ALREADY ? ask(held) : turnAway(held, queue))
     let leave = (): void => {}
     const turn = new Promise<void>(resolve => {
       leave = resolve
@@ -171,7 +177,7 @@ export function createFairQueue({ clock, timers, decide, takeBack, isShared }: F
       if (before === ALREADY) return await askInTurn(held, first, queue, untilUs)
       if (first !== null) forget(first)
       if (await within(before, untilUs, signal)) return await askInTurn(held, null, queue, untilUs)
-      return isClosed ? denied(held) : await ask(held)
+      return isClosed ? denied(held) : await turnAway(held, queue)
     } finally {
       waiting--
       queue.length--
@@ -184,10 +190,41 @@ export function createFairQueue({ clock, timers, decide, takeBack, isShared }: F
   }
 
   async function ask(held: Held): Promise<Decision> {
-    const check = held.last.isSettled ? held.resolve() : held.last
+    const check = unasked(held)
     held.last = check
     check.attempt = held.attempt
     return decide(check).result()
+  }
+
+  /**
+   * Denies a request whose turn it is not, without asking for it: what comes free is for those before it. Its numbers are
+   * those that the first in line was told, if it asks the same, and else those of a look.
+   */
+  async function turnAway(held: Held, { told }: Queue): Promise<Decision> {
+    const asked = unasked(held)
+    if (asked.plan.asksNothing) return ask(held)
+    const seen = told !== null && asksTheSame(told, asked) ? told : await look(asked)
+    const check = again(held, asked)
+    // Without limits to look at, nobody takes anything from anybody.
+    if (seen.allowed && !seen.isUnlooked) check.deny()
+    else {
+      check.copyFrom(seen, check.atUs - seen.atUs)
+      check.settle(seen.source as DecisionSource)
+    }
+    return check.decision
+  }
+
+  async function look(check: PendingCheck): Promise<PendingCheck> {
+    return Decision.checkOf(await decide(check.asPeek()).result())
+  }
+
+  /** The same question, to be settled here. */
+  function again({ attempt }: Held, asked: PendingCheck): PendingCheck {
+    const check = asked.again()
+    check.atUs = clock.nowUs()
+    check.attempt = attempt
+    check.request = asked.request
+    return check
   }
 
   /** Of a request that is asked again, nothing may stay behind. */
@@ -197,17 +234,17 @@ export function createFairQueue({ clock, timers, decide, takeBack, isShared }: F
   }
 
   /** The denial of a request that cannot wait any longer, and may never have been asked about. */
-  function denied({ last, attempt }: Held): Decision {
+  function denied(held: Held): Decision {
+    const { last } = held
     if (last.source !== null && !last.allowed) return last.decision
-    const check = last.again()
-    check.attempt = attempt
+    const check = again(held, last)
     check.deny()
     return check.decision
   }
 
   function deniedIfLeft(held: Held, error: unknown): Decision {
     if (!held.signal?.aborted) throw error
-    return ended(denied(held))
+    return concluded(denied(held))
   }
 
   async function askInTurn(
@@ -221,6 +258,7 @@ export function createFairQueue({ clock, timers, decide, takeBack, isShared }: F
     try {
       for (let known = first; ; known = null) {
         const before = releases
+        queue.told = null
         const decision: Decision = known ?? (await ask(held))
         if (signal?.aborted) {
           if (decision.allowed) forget(decision)
@@ -228,12 +266,14 @@ export function createFairQueue({ clock, timers, decide, takeBack, isShared }: F
         }
         if (decision.allowed) head.offered.clear()
         if (decision.allowed || decision.retryAfterMs === null || isClosed) return decision
-        const full = Decision.checkOf(decision).fullPermits()
+        const denial = Decision.checkOf(decision)
+        queue.told = denial
+        const full = denial.fullPermits()
         // What is full was taken by somebody else; of the rest, the next in line can make use.
         for (const state of full) head.offered.delete(state)
         handOn(head)
         const nowUs = clock.nowUs()
-        if (decision.binding?.quota.unit !== 'concurrent-requests') {
+        if (denial.deniedBy !== 'permits') {
           if (nowUs + decision.retryAfterMs * 1_000 > untilUs) return decision
           attempt.hasWaited = true
           await pause(decision.retryAfterMs, signal)
@@ -350,24 +390,33 @@ function heldOf(last: PendingCheck, resolve: () => PendingCheck, signal: AbortSi
   return { resolve, attempt, signal, last }
 }
 
-/** Whether it is worth waiting: a permit may come free at any time. */
-function couldPassWithin(decision: Decision, ms: number): boolean {
-  const { allowed, retryAfterMs, binding } = decision
-  if (allowed || retryAfterMs === null || Decision.checkOf(decision).isBanned) return false
-  return retryAfterMs <= ms || binding?.quota.unit === 'concurrent-requests'
+/** What it is asked with the next time. */
+function unasked({ last, resolve }: Held): PendingCheck {
+  return last.isSettled ? resolve() : last
 }
 
-/** The last attempt of a request is what is counted and told. */
+/** Whether two checks of one budget are told the same. */
+function asksTheSame(one: PendingCheck, other: PendingCheck): boolean {
+  if (one.plan !== other.plan) return false
+  return one.plan.limits.every((_, index) => one.unitsOf(index) === other.unitsOf(index))
+}
+
+function newQueue(nowUs: number): Queue {
+  return { last: ALREADY, length: 0, handedOnSinceUs: nowUs, told: null }
+}
+
+/** Whether it is worth waiting: a permit may come free at any time. */
+function couldPassWithin(decision: Decision, ms: number): boolean {
+  const { allowed, retryAfterMs } = decision
+  const { deniedBy } = Decision.checkOf(decision)
+  if (allowed || retryAfterMs === null || deniedBy === 'ban') return false
+  return retryAfterMs <= ms || deniedBy === 'permits'
+}
+
+/** The last attempt of a request is what is counted and told. Who waits, or may not for want of room, is not struck. */
 function concluded(decision: Decision): Decision {
   Decision.checkOf(decision).conclude()
   return decision
-}
-
-/** The same for a request, which is denied like any other if it did not wait. */
-function ended(decision: Decision): Decision {
-  const check = Decision.checkOf(decision)
-  if (!check.attempt?.hasWaited) check.strike()
-  return concluded(decision)
 }
 
 /** Stands for a turn that is over: nobody is in front. */

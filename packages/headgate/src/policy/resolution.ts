@@ -174,14 +174,13 @@ export function bannedCheck(
     if (waitUs === 0) continue
     const labels = { ...labelsOf(resolution), bypass: 'banned' as const }
     const { plan } = plans.pending(NO_QUESTION, { labels, cost })
-    const check = new PendingCheck(plan, subject, cost, isPeek ? LOOKED_AT : null)
+    const denial = new PendingCheck(plan, subject, cost)
+    const check = isPeek ? denial.asPeek() : denial
     check.waitUs = waitUs
     return check
   }
   return null
 }
-
-const LOOKED_AT = { scope: 'global', isPeek: true, others: [], units: null, onStoreFailure: null }
 
 /** Describes the rules that led to a decision. */
 export function labelsOf(resolution: Resolution): PlanLabels {
