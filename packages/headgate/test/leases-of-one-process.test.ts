@@ -1,6 +1,7 @@
 /** Tests step by step how one process leases, spends, peeks and gives back, over an engine that answers late. */
 import { describe, expect, it } from 'vitest'
 import type { Limit } from '../src/algorithms/algorithm.js'
+import { quota } from '../src/algorithms/quota.js'
 import { slidingWindowCounter } from '../src/algorithms/sliding-window-counter.js'
 import { slidingWindowLog } from '../src/algorithms/sliding-window-log.js'
 import { tokenBucket } from '../src/algorithms/token-bucket.js'
@@ -271,6 +272,25 @@ describe('leases', () => {
     clock.advanceUs(1)
     const next = await ask()
     expect(next.verdicts[0]?.[0]?.chargedAtUs).toBe(clock.nowUs())
+  })
+
+  it('leases of a quota end with its period', async () => {
+    const daily = leaseLimits('lease', [quota({ limit: 10_000, per: 'day', timeZone: 'Europe/Berlin' })], {
+      max: 100,
+      ttl: '10s',
+    })[0] as Limit
+    const { clock, late, store, ask, left } = oneProcess(daily)
+    const midnightUs = Date.parse('2027-01-16T00:00:00+01:00') * 1_000
+    clock.advanceUs(midnightUs - clock.nowUs() - 1_000_000)
+    for (let times = 0; times < 40; times++) await ask()
+    clock.advanceUs(998_000)
+    expect((await ask()).leased).toBe(true)
+    clock.advanceUs(2_000)
+    expect((await ask()).verdicts[0]?.[0]?.chargedAtUs).toBe(midnightUs)
+    const closed = store.close()
+    late.letThrough()
+    await closed
+    expect(left()).toBe(9_999)
   })
 
   it('leases serve everybody who waits from one grant', async () => {

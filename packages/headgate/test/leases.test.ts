@@ -4,6 +4,7 @@
  */
 import { describe, expect, it } from 'vitest'
 import type { Limit } from '../src/algorithms/algorithm.js'
+import { quota } from '../src/algorithms/quota.js'
 import { slidingWindowCounter } from '../src/algorithms/sliding-window-counter.js'
 import { slidingWindowLog } from '../src/algorithms/sliding-window-log.js'
 import { tokenBucket } from '../src/algorithms/token-bucket.js'
@@ -34,10 +35,11 @@ const leased = (limit: Limit): Limit => leaseLimits('lease', [limit], { max: 40,
 async function play(
   seed: number,
   limits: readonly Limit[],
+  fromUs?: number,
 ): Promise<{ admissions: Admission[]; leasedOnes: number }> {
   const dice = seededRandom(seed)
   const random = (below: number): number => Math.floor(dice() * below)
-  const clock = manualClock()
+  const clock = manualClock(fromUs)
   clock.advanceUs(random(1_000_000))
   const late = slowRemote(memoryStore({ clock }))
   const ticking = manualTimers()
@@ -95,6 +97,24 @@ describe('leases', () => {
       }
     }
     expect(leasedOnes).toBeGreaterThan((SEEDS * STEPS) / 20)
+  })
+
+  it('leases admit no more than a quota on either side of the end of its period, in any history of a fleet', async () => {
+    const limit = quota({ limit: 60, per: 'day' })
+    const endUs = Date.parse('2027-03-01') * 1_000
+    const most = { before: 0, after: 0 }
+    let leasedOnes = 0
+    for (let seed = 1; seed <= SEEDS; seed++) {
+      const played = await play(seed, [leased(limit)], endUs - 1_200_000)
+      leasedOnes += played.leasedOnes
+      const before = played.admissions.reduce((sum, { atUs, cost }) => sum + (atUs < endUs ? cost : 0), 0)
+      const after = played.admissions.reduce((sum, { atUs, cost }) => sum + (atUs < endUs ? 0 : cost), 0)
+      if (before > 60 || after > 60) expect({ seed, before, after }).toEqual({ seed, before: 60, after: 60 })
+      most.before = Math.max(most.before, before)
+      most.after = Math.max(most.after, after)
+    }
+    expect(most).toEqual({ before: 60, after: 60 })
+    expect(leasedOnes).toBeGreaterThan(SEEDS)
   })
 
   it('leases hold for every limit of a policy at once', async () => {

@@ -415,14 +415,14 @@ export const quotaAlgorithm: Algorithm<QuotaLimit, QuotaState> = {
   },
   part: (limit, part, of) => ({ ...limit, limit: mulDivFloor(limit.limit, part, of) }),
   probe: limit => ({ ...limit, limit: MAX_UNITS }),
-  // Stays as it is: a lease ends with the period it was granted in.
+  // Stays as it is: a lease ends with the period it was granted in, before the last millisecond, because the script tells whole ones.
   lease: {
     span: 'a day',
     longestUs: () => DAY_US / 20,
     strict: (limit, lease) => ({ ...limit, lease }),
     lastsUs(limit, lease, chargedAtUs) {
       const { endMs } = calendarOf(limit).at(toMs(chargedAtUs))
-      return Math.min(lease.ttlUs, endMs * MS_US - chargedAtUs)
+      return Math.min(lease.ttlUs, (endMs - toMs(chargedAtUs) - 1) * MS_US)
     },
   },
   mostIn: () => Number.POSITIVE_INFINITY,

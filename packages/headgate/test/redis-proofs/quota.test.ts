@@ -1,11 +1,14 @@
 /** Redis's clock picks the period of a quota, and its key says all there is to know. */
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Limit } from '../../src/algorithms/algorithm.ts'
 import { calendarOf, digitOf, spanMs } from '../../src/algorithms/calendar.ts'
 import { type QuotaLimit, quota } from '../../src/algorithms/quota.ts'
 import type { Check } from '../../src/check/check.ts'
 import { createLimiter } from '../../src/index.ts'
-import { redisStore } from '../../src/redis.ts'
+import { leaseLimits } from '../../src/policy/leases.ts'
+import { type RedisStore, redisStore } from '../../src/redis.ts'
+import { askStore } from '../../src/store/ask-store.ts'
 import { startShiftedRedis } from '../support/clock-shim.ts'
 import { type RedisProcess, startRedis } from '../support/redis-process.ts'
 import { runWorkers, type SpendReport } from './workers.ts'
@@ -166,4 +169,49 @@ describe('the key of a quota', () => {
     expect(await client.get(keyOf('6'))).toBe('mine')
     await limiter.close()
   })
+})
+
+it('units that a process leased before the end of a period are not spent after it', async () => {
+  const shifted = await startShiftedRedis()
+  const endUs = Date.parse('2027-05-01') * 1_000
+  const beforeMs = 700
+  const offsetUs = endUs - (Date.now() + beforeMs) * 1_000
+  shifted.shiftClock(offsetUs)
+  const clients = [1, 2].map(() => new Redis({ port: shifted.port }))
+  const stores = clients.map(one => redisStore(one, { deadlineMs: 10_000, processes: 2 }))
+  try {
+    const [limit] = leaseLimits('lease', [quota({ limit: 4_000, per: 'month' })], { max: 100, ttl: '1m' })
+    const check = { subject: 'user:hot', scope: 'global', name: 'api.quota', limit: limit as Limit, cost: 1 }
+    const admitted = { before: 0, after: 0 }
+    const leased = { before: 0, after: 0 }
+    /** Returns whether it was admitted. */
+    const ask = async (store: RedisStore): Promise<boolean> => {
+      const askedAtUs = Date.now() * 1_000 + offsetUs
+      const {
+        charged,
+        verdicts,
+        leased: isLeased,
+      } = await askStore(store, { alternatives: [[check]], shadow: [] })
+      const chargedAtUs = verdicts[0]?.[0]?.chargedAtUs ?? Number.POSITIVE_INFINITY
+      if (charged < 0) return false
+      if (askedAtUs >= endUs) expect(chargedAtUs).toBeGreaterThanOrEqual(endUs)
+      const period = chargedAtUs < endUs ? 'before' : 'after'
+      admitted[period]++
+      if (isLeased) leased[period]++
+      return true
+    }
+    // So fast that leases are held when the period ends, and so slow that it ends before the units do.
+    while (Date.now() * 1_000 + offsetUs < endUs + 50_000) {
+      await Promise.all(stores.map(ask))
+      await new Promise(resolve => setTimeout(resolve, 1))
+    }
+    for (const store of stores) while (await ask(store)) {}
+    expect(admitted.before).toBeLessThanOrEqual(4_000)
+    expect(admitted.after).toBe(4_000)
+    expect(leased.after).toBeGreaterThan(0)
+  } finally {
+    for (const store of stores) await store.close()
+    for (const one of clients) one.disconnect()
+    await shifted.stop()
+  }
 })
