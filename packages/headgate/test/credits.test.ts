@@ -13,7 +13,11 @@ const policies = {
   counted: quota({ limit: 10, per: 'day', overage: 'count', name: 'counted' }),
   carried: quota({ limit: 10, per: 'day', rollover: { most: 4 }, name: 'carried' }),
   rate: slidingWindowLog({ limit: 1_000, window: '1s' }),
-}
+  leased: {
+    limits: [slidingWindowLog({ limit: 10_000, window: '1h' }), quota({ limit: 1_000, per: 'day' })],
+    lease: { max: 40, ttl: '1m' },
+  },
+} as const
 
 describe.each(['memory', 'redis'])('credits on %s', kind => {
   let server: RedisProcess | undefined
@@ -169,6 +173,17 @@ describe.each(['memory', 'redis'])('credits on %s', kind => {
     clock.advanceMs(DAY_MS)
     await ask(12, 'counted')
     expect(told().slice(4)).toEqual([80, 100])
+  })
+
+  it('80 and 100 percent are told once of a quota that is leased, too', async () => {
+    let leased = 0
+    for (let request = 0; request < 1_000; request++)
+      if ((await limiter.check(user, { policy: 'leased' })).leased) leased++
+    expect(leased > 0).toBe(kind === 'redis')
+    expect(events).toMatchObject([
+      { policy: 'leased', quota: 'quota-day', percent: 80, subject: user },
+      { policy: 'leased', quota: 'quota-day', percent: 100, subject: user },
+    ])
   })
 
   it.each([

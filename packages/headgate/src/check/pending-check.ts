@@ -216,6 +216,11 @@ export class PendingCheck implements Outcome {
     this.numbers[at + CHARGED_AT] = this.chargedAtUs
   }
 
+  /** `crossed` of a limit. */
+  crossedAt(index: number): readonly number[] | null {
+    return this.plan.limits.length === 1 ? this.crossed : (this.crossedOf?.get(index) ?? null)
+  }
+
   /** The limits of which the charge has reached a part that events tell, in percent. */
   crossings(): readonly { readonly index: number; readonly percent: number }[] {
     if (this.charged < 0) return NO_CROSSINGS

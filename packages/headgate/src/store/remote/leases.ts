@@ -207,6 +207,8 @@ class HeldUnits {
   remaining = Number.POSITIVE_INFINITY
   /** What the grant said of each limit. */
   granted: PendingCheck | null = null
+  /** Whether a request was admitted with units of that grant. */
+  private isSpentOf = false
   grantedFrom = 0
   hits = 1
   hitsSinceUs: number
@@ -244,9 +246,12 @@ class HeldUnits {
 
   /** Writes the numbers of a check that is admitted from here: what the store had when it was asked, plus what is held. */
   spend(check: PendingCheck, nowUs: number): void {
+    // Whoever spends of a grant first tells what its charge has reached.
+    const isFirst = !check.isPeek && !this.isSpentOf
     if (!check.isPeek) {
       this.left -= check.unitsOf(0)
       this.usedAtUs = nowUs
+      this.isSpentOf = true
     }
     const passedUs = nowUs - this.sentAtUs
     for (let index = 0; index < this.plan.limits.length; index++) {
@@ -255,6 +260,7 @@ class HeldUnits {
       const remaining = (granted as PendingCheck).left(at) + this.left
       const resetAfterUs = Math.max(0, (granted as PendingCheck).resetAfter(at) - passedUs)
       const chargedAtUs = check.isPeek ? NOT_CHARGED : (granted as PendingCheck).chargedAt(at)
+      if (isFirst) check.crossed = (granted as PendingCheck).crossedAt(at)
       check.set(index, 0, remaining, resetAfterUs, chargedAtUs)
     }
     check.charged = 0
@@ -304,6 +310,7 @@ class HeldUnits {
     const units = amounts[grant.charged] as number
     if (grant.charged > 0) this.size = Math.max(1, units)
     this.granted = grant
+    this.isSpentOf = false
     this.grantedFrom = grant.plan.start(grant.charged)
     this.remaining = Number.POSITIVE_INFINITY
     let lastsUs = this.lease.ttlUs
