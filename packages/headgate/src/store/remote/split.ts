@@ -10,6 +10,7 @@ import { NOBODY_LISTENS } from '../../check/plan.js'
 import { Plans } from '../../check/plans.js'
 import { slotSubject } from '../../subject/subject.js'
 import type { MaybePromise } from '../store.js'
+import { wasNotSent } from './nodes.js'
 
 /** What one slot said of one limit. */
 interface Verdict {
@@ -89,20 +90,22 @@ export class Splitter {
   }
 
   private async chargeAllOrNone(check: PendingCheck, indices: readonly number[]) {
-    let failure: unknown
+    const failures: unknown[] = []
     const found = await this.inSlots<Verdict | null>(check, indices, async group => {
       try {
         return await this.askSlot(check, group, false)
       } catch (error) {
-        failure ??= error
+        failures.push(error)
         return group.map(() => null)
       }
     })
     const fits = found.every(verdict => verdict?.waitUs === 0)
     if (fits) return { fits, verdicts: found as Verdict[] }
+    const isDenied = failures.length === 0
     // Units that cannot be given back stay charged, which admits less, never more.
-    await this.giveBack(check, indices, found).catch(() => {})
-    if (failure !== undefined) throw failure
+    await this.giveBack(check, indices, found).catch(error => failures.push(error))
+    // A slot that may have charged it comes first: such a request is not charged late, as one that was not sent is.
+    if (!isDenied) throw failures.find(error => !wasNotSent(error)) ?? failures[0]
     return { fits, verdicts: await this.lookAgain(check, indices, found as Verdict[]) }
   }
 
