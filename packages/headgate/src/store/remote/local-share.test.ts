@@ -13,6 +13,7 @@ import { manualClock } from '../../testing/manual-clock.js'
 import { LocalShare } from './local-share.js'
 
 const WINDOW_MS = 60_000
+const DAY_US = 86_400_000_000
 
 const plans = new Plans(NOBODY_LISTENS)
 
@@ -31,9 +32,9 @@ const admits = (share: LocalShare, limit: Limit, cost = 1): boolean =>
   decide(share, limit, cost).charged === 0
 
 /** The store says what is left. */
-function tell(share: LocalShare, limit: Limit, remaining: number): void {
+function tell(share: LocalShare, limit: Limit, remaining: number, resetAfterUs = 0): void {
   const check = pending(limit)
-  check.set(0, 0, remaining, 0, 0)
+  check.set(0, 0, remaining, resetAfterUs, 0)
   check.charged = 0
   share.learn(check)
 }
@@ -61,11 +62,38 @@ describe("a process's share", () => {
     const share = (): LocalShare => new LocalShare(manualClock(), () => 4)
     expect(count(share())).toBe(25)
     const known = share()
-    tell(known, month, 3_000)
+    tell(known, month, 3_000, DAY_US)
     expect(count(known)).toBe(750)
     const nearlyOut = share()
-    tell(nearlyOut, month, 8)
+    tell(nearlyOut, month, 8, DAY_US)
     expect(count(nearlyOut)).toBe(2)
+  })
+
+  it('what the store said of a quota counts until the period ends', () => {
+    const clock = manualClock()
+    const share = new LocalShare(clock, () => 4)
+    const month = quota({ limit: 3_100, per: 'month' })
+    tell(share, month, 0, DAY_US)
+    clock.advanceUs(DAY_US)
+    expect(admits(share, month, 700)).toBe(true)
+  })
+
+  it('a caller whose quota may have more left is to ask again when the store may be back, another at the end of the period', () => {
+    const month = quota({ limit: 3_100, per: 'month' })
+    const waitMs = (left: number | null, cost: number): number => {
+      const share = new LocalShare(manualClock(), () => 4)
+      if (left !== null) tell(share, month, left, DAY_US)
+      while (admits(share, month)) {}
+      return decide(share, month, cost).wait(0) / 1_000
+    }
+    const soonMs = 1_000
+    expect(waitMs(null, 1)).toBe(soonMs)
+    expect(waitMs(null, 3_000)).toBe(soonMs)
+    expect(waitMs(40, 1)).toBe(soonMs)
+    expect(waitMs(40, 40)).toBe(soonMs)
+    expect(waitMs(0, 1)).toBeGreaterThan(DAY_US / 1_000)
+    expect(waitMs(40, 41)).toBeGreaterThan(DAY_US / 1_000)
+    expect(waitMs(40, 3_101)).toBe(Number.POSITIVE_INFINITY)
   })
 
   it('a quota of less than a unit a day admits one request of a caller nobody has seen, and a quota of 0 none', () => {

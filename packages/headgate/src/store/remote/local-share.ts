@@ -6,6 +6,9 @@
  * untouched share whole, and the rest is a debt that keeps the key closed until it would have been earned. A key
  * starts from what the store last said was left of it; of a quota of which nothing is known, from a day's part. A ban that
  * the store has told of lasts here as long.
+ *
+ * Who is denied waits until the share has room. Of a quota that may have more left than this process may give away, that would
+ * be the end of the period: such a caller waits until the store may be back.
  */
 import { type Limit, NEVER, NOT_CHARGED } from '../../algorithms/algorithm.js'
 import { type Check, type Refund, type Renewal, stateOf } from '../../check/check.js'
@@ -17,9 +20,12 @@ import { CheckMap } from './check-map.js'
 
 /** What the store last said of a key. */
 interface Known {
+  /** Infinite if it has said nothing. */
   remaining: number
   /** When it said so; of a ban, when it ends. */
   atUs: number
+  /** When the period of a quota ends: nothing is known of the next one. */
+  endsAtUs: number
   isSeeded: boolean
   /** Units charged to the share for others when the store was last lost, and when. */
   seed: { readonly units: number; readonly atUs: number } | null
@@ -28,6 +34,8 @@ interface Known {
 /** The most recently used half of these always stays: a hundred thousand callers. */
 const MAX_KNOWN = 200_000
 const MAX_DEBTS = 100_000
+/** A store that is back is found within a second. */
+const STORE_BACK_US = 1_000_000
 
 export class LocalShare {
   private readonly memory: MemoryStore
@@ -36,6 +44,8 @@ export class LocalShare {
   /** The plans of this process's share, by the plan they are of, for so many processes. */
   private shares = new WeakMap<Plan, Plan>()
   private sharedAmong = 0
+  /** Whether any limit was a quota. */
+  hasQuotas = false
 
   constructor(
     private readonly clock: Clock,
@@ -83,7 +93,8 @@ export class LocalShare {
 
   /**
    * Remembers what the store said is left. A key of which more than half, and more than all other shares, is left needs
-   * no note: its untouched share is no more than that.
+   * no note: its untouched share is no more than that. Of a quota every caller is noted, because its share is no part of
+   * what one outage should give away.
    */
   learn(check: PendingCheck): void {
     const { plan } = check
@@ -98,16 +109,18 @@ export class LocalShare {
   private learnOf(check: PendingCheck, index: number): void {
     const { limit, algorithm } = (check.asked.limits[index] as NamedLimit).limit
     const remaining = check.left(index)
+    if (algorithm.account !== undefined) {
+      this.hasQuotas = true
+      this.note(check.checkOf(index), remaining, this.clock.nowUs() + check.resetAfter(index))
+      return
+    }
     if (algorithm.kind === 'ban') {
       this.learnBan(check, index)
       return
     }
-    // Of a quota every caller is noted: its share is no part of what one outage should give away.
-    const isAmple =
-      algorithm.account === undefined &&
-      remaining * 2 >= limit &&
-      remaining >= limit - Math.floor(limit / this.liveProcesses())
-    if (!isAmple || this.known.size > 0) this.note(check.checkOf(index), remaining, isAmple)
+    const isAmple = remaining * 2 >= limit && remaining >= limit - Math.floor(limit / this.liveProcesses())
+    if (!isAmple || this.known.size > 0)
+      this.note(check.checkOf(index), remaining, Number.POSITIVE_INFINITY, isAmple)
   }
 
   /** A ban that the store has made outlasts the store. */
@@ -118,17 +131,25 @@ export class LocalShare {
     const entry = this.known.get(state)
     const atUs = this.clock.nowUs() + waitUs
     if (entry !== undefined) Object.assign(entry, { atUs, isSeeded: false })
-    else if (waitUs > 0) this.known.set(state, { remaining: 0, atUs, isSeeded: false, seed: null })
+    else if (waitUs > 0)
+      this.known.set(state, {
+        remaining: 0,
+        atUs,
+        endsAtUs: Number.POSITIVE_INFINITY,
+        isSeeded: false,
+        seed: null,
+      })
   }
 
-  private note(check: Check, remaining: number, isAmple: boolean): void {
+  private note(check: Check, remaining: number, endsAtUs: number, isAmple = false): void {
     const entry = this.known.get(check)
     const atUs = this.clock.nowUs()
     if (entry !== undefined) {
       entry.remaining = remaining
       entry.atUs = atUs
+      entry.endsAtUs = endsAtUs
       entry.isSeeded = false
-    } else if (!isAmple) this.known.set(check, { remaining, atUs, isSeeded: false, seed: null })
+    } else if (!isAmple) this.known.set(check, { remaining, atUs, endsAtUs, isSeeded: false, seed: null })
   }
 
   /** The plan of this process's share, made once for each plan and number of processes. */
@@ -176,7 +197,7 @@ export class LocalShare {
     }
     this.takeSeedBack(state, entry, whole)
     const nowUs = this.clock.nowUs()
-    if (nowUs - entry.atUs >= state.limit.quota.windowUs) return
+    if (nowUs - entry.atUs >= state.limit.quota.windowUs || nowUs >= entry.endsAtUs) return
     const left = Math.floor(entry.remaining / this.liveProcesses())
     const units = this.ask(state, 0).remaining - left
     if (units <= 0) return
@@ -188,7 +209,15 @@ export class LocalShare {
   private seedUnknown(state: Check, whole: Limit): void {
     const perDay = whole.algorithm.account?.perDay(whole)
     if (perDay === undefined) return
-    this.known.set(state, { remaining: perDay, atUs: this.clock.nowUs(), isSeeded: true, seed: null })
+    this.hasQuotas = true
+    const nothing = Number.POSITIVE_INFINITY
+    this.known.set(state, {
+      remaining: nothing,
+      atUs: this.clock.nowUs(),
+      endsAtUs: nothing,
+      isSeeded: true,
+      seed: null,
+    })
     const part = Math.max(1, Math.floor(perDay / this.liveProcesses()))
     const units = this.ask(state, 0).remaining - part
     if (units > 0) this.ask(state, units)
@@ -217,12 +246,19 @@ export class LocalShare {
   private waitOf(check: PendingCheck, own: PendingCheck, index: number): number {
     const waitUs = own.wait(index)
     const state = check.checkOf(index)
-    const { limit } = (check.asked.limits[index] as NamedLimit).limit
+    const { limit, algorithm } = (check.asked.limits[index] as NamedLimit).limit
     if (waitUs === 0 || state.cost > limit) return waitUs
+    if (algorithm.account !== undefined && !this.isUsedUp(state)) return Math.min(waitUs, STORE_BACK_US)
     const debtUs = this.debts.leftUs(state)
     if (debtUs > 0) return debtUs
     // Denied for lack of room among the debts: not for good, as the algorithm concludes from its cost.
     return waitUs === NEVER ? state.limit.quota.windowUs : waitUs
+  }
+
+  /** Whether the store itself has said that so much is not left of a quota. */
+  private isUsedUp(state: Check): boolean {
+    const entry = this.known.get(state)
+    return entry !== undefined && entry.remaining < state.cost && this.clock.nowUs() < entry.endsAtUs
   }
 
   private runIntoDebt(check: PendingCheck, share: Plan): void {

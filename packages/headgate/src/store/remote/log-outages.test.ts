@@ -7,7 +7,14 @@ function setUp(options: Partial<OutageLogOptions> = {}) {
   const { logger, lines, fields } = keepLines()
   const time = { nowMs: 0 }
   const onEvent = logOutages({
-    ...{ logger, everyMs: 300_000, mode: 'local', nowMs: () => time.nowMs, sharedAmong: () => 3 },
+    ...{
+      logger,
+      everyMs: 300_000,
+      mode: 'local',
+      nowMs: () => time.nowMs,
+      sharedAmong: () => 3,
+      hasQuotas: () => false,
+    },
     nameOf: node => `Redis ${node || '10.0.0.5:6379'}`,
     ...options,
   })
@@ -37,6 +44,21 @@ it('the log says what the store did and what becomes of requests, and afterwards
     { event: 'breaker', state: 'open', node: '', failure: 'silent', calls: 5, withinMs: 210 },
     { event: 'breaker', state: 'closed', node: '', outageMs: 2_340, decisions: 17 },
   ])
+})
+
+it.each([
+  [
+    1,
+    'failing over to this process, at the full limit, of a quota at what is known to be left, until it answers',
+  ],
+  [
+    3,
+    'failing over to this process, at 1/3 of each limit, of a quota at 1/3 of what is known to be left, until it answers',
+  ],
+])('the log says what is left of a quota among %i', (among, consequence) => {
+  const { lines, turn } = setUp({ sharedAmong: () => among, hasQuotas: () => true })
+  turn('open')
+  expect(lines).toEqual([`warn: Redis 10.0.0.5:6379 has not answered 5 calls in 210 ms: ${consequence}`])
 })
 
 it.each([

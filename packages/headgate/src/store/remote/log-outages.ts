@@ -18,6 +18,8 @@ export interface OutageLogOptions {
   readonly mode: FailureMode | 'throw'
   /** Returns among how many processes the limits are divided. */
   sharedAmong(): number
+  /** Returns whether there are quotas among them, of which only what is left is divided. */
+  hasQuotas(): boolean
 }
 
 interface Outage {
@@ -38,7 +40,10 @@ export function logOutages(options: OutageLogOptions): OnStoreEvent {
     if (mode === 'open') return 'letting requests pass'
     if (mode === 'closed') return 'rejecting requests with 503'
     const among = options.sharedAmong()
-    return `failing over to this process, at ${among === 1 ? 'the full limit' : `1/${among} of each limit`},`
+    const [limits, left] =
+      among === 1 ? ['the full limit', ''] : [`1/${among} of each limit`, `1/${among} of `]
+    const quotas = options.hasQuotas() ? `, of a quota at ${left}what is known to be left` : ''
+    return `failing over to this process, at ${limits}${quotas},`
   }
 
   function sayOpen(node: string, because: Evidence | null): void {

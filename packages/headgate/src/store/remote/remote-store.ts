@@ -93,6 +93,7 @@ export class RemoteStore implements Store {
       nameOf: remote.nameOf,
       nowMs: () => clock.nowUs() / 1000,
       sharedAmong: () => this.#fleet.mayBeLive(),
+      hasQuotas: () => this.#local.hasQuotas,
     })
     this.#onEvent = eventsOf(settings, safely(log), event => this.#tally.count(event))
     this.#fleet = fleetOf(remote, settings, timers, this.#onEvent)
@@ -333,13 +334,14 @@ export class RemoteStore implements Store {
       check.fail(error)
       return
     }
-    this.#failed(error)
     // What is only watched is never denied: its limits are counted in this process.
     const mode = check.plan.bindsNobody ? 'local' : (check.onStoreFailure ?? storeMode)
     if (mode === 'local') {
       this.#local.decide(check)
       if (wasNotSent(error)) this.#late.note(check)
     } else check.charged = mode === 'open' ? 0 : -1
+    // Afterwards, because the log says what it decided by.
+    this.#failed(error)
     if (!check.isPeek) this.#onEvent({ type: 'fallback', mode, allowed: check.charged >= 0 })
     check.settle(mode)
   }
