@@ -136,13 +136,13 @@ describe('an error that a script raises over one key', () => {
       const redis = new Redis({ port: server.port, ...USER })
       context.onTestFinished(() => redis.disconnect())
       await redis.set('x', 'x')
-      const connection: RedisConnection = {
-        evalsha: (sha, keys, args) =>
+      const run =
+        (how: 'eval' | 'evalsha') =>
+        (script: string, keys: string[], args: string[]): Promise<unknown> =>
           keys[0]?.includes('{user:poisoned}')
             ? (redis.eval(text, 1, 'x') as Promise<unknown>)
-            : (redis.evalsha(sha, keys.length, ...keys, ...args) as Promise<unknown>),
-        eval: (script, keys, args) => redis.eval(script, keys.length, ...keys, ...args) as Promise<unknown>,
-      }
+            : (redis[how](script, keys.length, ...keys, ...args) as Promise<unknown>)
+      const connection: RedisConnection = { evalsha: run('evalsha'), eval: run('eval') }
       const { events, sourceFor } = await limiterOn(connection, context)
       for (let time = 0; time < 10; time++) expect(await sourceFor('user:poisoned')).toBe('local')
       expect(new Set(failures(events).map(({ code }) => code))).toEqual(new Set(['ERR_HEADGATE_STORE_KEY']))

@@ -117,8 +117,8 @@ export const NODE_FAULTS: Record<string, NodeFault> = {
   },
   NOPERM: {
     says: 'NOPERM ',
-    cause: ({ port }) => sendCommand(port, 'ACL', 'SETUSER', 'app', '-evalsha'),
-    lift: ({ port }) => sendCommand(port, 'ACL', 'SETUSER', 'app', '+evalsha'),
+    cause: ({ port }) => sendCommand(port, 'ACL', 'SETUSER', 'app', '-evalsha', '-eval'),
+    lift: ({ port }) => sendCommand(port, 'ACL', 'SETUSER', 'app', '+evalsha', '+eval'),
   },
   'ERR … can’t run this command': {
     says: "can't run this command",

@@ -35,6 +35,8 @@ export class ScriptRunner {
   readonly #options: RunnerOptions
   readonly #connection: RedisConnection
   readonly #waiting = new Set<() => void>()
+  /** The scripts that were sent in full, by node, over the connection in use. */
+  readonly #inFull = new Set<string>()
   #connectedAtMs = Number.NEGATIVE_INFINITY
   #loading: Promise<unknown> | null = null
 
@@ -51,6 +53,7 @@ export class ScriptRunner {
     this.#connection = connection
     connection.onConnected?.(() => {
       this.#connectedAtMs = this.#nowMs()
+      this.#inFull.clear()
       for (const go of this.#waiting) go()
       this.#waiting.clear()
     })
@@ -76,9 +79,25 @@ export class ScriptRunner {
     return this.#options.clock.nowUs() / 1_000
   }
 
-  #send({ sha, functionName }: Script, keys: string[], args: string[]): Promise<unknown> {
-    if (!this.#options.useFunctions) return this.#connection.evalsha(sha, keys, args)
-    return (this.#connection.fcall as NonNullable<RedisConnection['fcall']>)(functionName, keys, args)
+  #send({ sha, text, functionName }: Script, keys: string[], args: string[]): Promise<unknown> {
+    const connection = this.#connection
+    if (this.#options.useFunctions)
+      return (connection.fcall as NonNullable<RedisConnection['fcall']>)(functionName, keys, args)
+    return this.#isKnown(sha, keys) ? connection.evalsha(sha, keys, args) : connection.eval(text, keys, args)
+  }
+
+  /**
+   * Whether the server should know a script. The first time over a connection it is sent in full: to hear that it is missing
+   * would be a second round trip, for which the deadline may leave no time. Over HTTP, where nothing is known of the
+   * server, others have most likely sent it.
+   */
+  #isKnown(sha: string, keys: string[]): boolean {
+    const { cluster, onDemand, nodeOf } = this.#connection
+    if (onDemand) return true
+    const place = cluster ? `${nodeOf?.(keys[0] ?? '') ?? ''} ${sha}` : sha
+    if (this.#inFull.has(place)) return true
+    this.#inFull.add(place)
+    return false
   }
 
   /** Sends it again for as long as the server's answers prove that nothing ran. */
