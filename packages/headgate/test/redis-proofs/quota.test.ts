@@ -114,7 +114,8 @@ it('a call that fits neither period is made once more, and if the clock has move
 
 describe('the key of a quota', () => {
   async function opened() {
-    const limiter = createLimiter({ store: redisStore(client, { deadlineMs: 10_000 }), policies: { api: month } })
+    const store = redisStore(client, { deadlineMs: 10_000 })
+    const limiter = createLimiter({ store, policies: { api: month } })
     await limiter.peek('user:0', { policy: 'api' })
     return limiter
   }

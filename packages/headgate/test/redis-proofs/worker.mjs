@@ -158,6 +158,9 @@ async function recording(given, { client }, calls) {
       calls.push([sha, keys, args])
       return run('evalSha', sha, keys, args)
     },
-    eval: (text, keys, args) => run('eval', text, keys, args),
+    eval: (text, keys, args) => {
+      calls.push([text, keys, args])
+      return run('eval', text, keys, args)
+    },
   }
 }
