@@ -2,7 +2,7 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createClient } from 'redis'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { createLimiter, memoryStore, tokenBucket } from '../src/index.ts'
 import { SharedPauses } from '../src/outbound/shared-pauses.ts'
 import { limitFetch } from '../src/outbound.ts'
@@ -81,6 +81,30 @@ describe('processes on one Redis', () => {
       .toBeGreaterThan(300_000)
     await expect(other.limited(url)).rejects.toMatchObject({ code: 'ERR_HEADGATE_NO_TURN' })
     expect(arrivals).toBe(1)
+  })
+
+  it('that a fixed window is used up holds for all of them until it ends', async () => {
+    const [one, other] = await Promise.all([process(), process()])
+    let left = 1
+    const endsAt = Math.floor(Date.now() / 1_000) + 600
+    const api = createServer((_, res) => {
+      res.writeHead(200, { 'x-ratelimit-remaining': left--, 'x-ratelimit-reset': endsAt }).end()
+    })
+    await new Promise<void>(resolve => api.listen(0, resolve))
+    closers.push(() => api.close())
+    const host = `127.0.0.1:${(api.address() as AddressInfo).port}`
+    const fixed = `http://${host}/`
+    vi.useFakeTimers({ toFake: ['Date'] })
+    try {
+      expect((await one.limited(fixed)).status).toBe(200)
+      vi.setSystemTime(Date.now() + 10_000)
+      expect((await one.limited(fixed)).status).toBe(200)
+      await expect.poll(() => other.pauses.leftMs(host), { timeout: 10_000 }).toBeGreaterThan(500_000)
+      expect(await other.pauses.leftMs(host)).toBeLessThanOrEqual(590_000)
+      await expect(other.limited(fixed)).rejects.toMatchObject({ code: 'ERR_HEADGATE_NO_TURN' })
+    } finally {
+      vi.useRealTimers()
+    }
   })
 
   it('that a quota is used up, told by an answer that was served, holds for the process that read it', async () => {

@@ -9,7 +9,8 @@ import { STORE, type Store } from '../store/store.js'
 import type { SubjectInput } from '../subject/subject.js'
 import { systemClock, systemTimers } from '../time/clock.js'
 import { type AdaptiveBounds, createAdaptiveHosts, inPlace } from './adaptive-hosts.js'
-import { askedPauseMs, pauseAfterMs } from './remote-quota.js'
+import { FixedWindows } from './fixed-windows.js'
+import { askedPauseMs, pauseAfterMs, remoteQuota } from './remote-quota.js'
 import { SharedPauses } from './shared-pauses.js'
 
 export interface LimitFetchOptions<PolicyName extends string, TierName extends string> {
@@ -60,6 +61,7 @@ export function limitFetch<PolicyName extends string, TierName extends string>(
   const enterHost = options.adaptive && createAdaptiveHosts(options.adaptive)
   const pausedUntilMs = new Map<string, number>()
   const shared = sharedPauses(limiter, policy)
+  const windows = new FixedWindows()
 
   function pause(host: string, forMs: number): void {
     if (forMs === 0) return
@@ -67,6 +69,17 @@ export function limitFetch<PolicyName extends string, TierName extends string>(
     pausedUntilMs.delete(host)
     pausedUntilMs.set(host, untilMs)
     if (pausedUntilMs.size > MAX_PAUSED) pausedUntilMs.delete(pausedUntilMs.keys().next().value as string)
+  }
+
+  /** Pauses as an answer says, in all processes if it holds for them. */
+  function heed(host: string, { headers, status }: Response): void {
+    const unixMs = systemClock.unixMs()
+    const quota = remoteQuota(headers, unixMs)
+    const windowMs = quota === null ? null : windows.leftMs(host, quota.resetMs, unixMs)
+    const pauseMs = pauseAfterMs(headers, unixMs, windowMs)
+    pause(host, pauseMs)
+    const holdsForAll = windowMs !== null || REJECTIONS.includes(status)
+    void shared?.extend(host, holdsForAll ? pauseMs : askedPauseMs(headers, unixMs))
   }
 
   /** Settles when the host may be called again. Loops, because a later answer may have extended the pause. */
@@ -105,11 +118,7 @@ export function limitFetch<PolicyName extends string, TierName extends string>(
       })
       const send = () => fetch(input, init)
       const response = leave === undefined ? await send() : await inPlace(leave, signal, send)
-      const unixMs = systemClock.unixMs()
-      const pauseMs = pauseAfterMs(response.headers, unixMs)
-      pause(url.host, pauseMs)
-      const isRejected = REJECTIONS.includes(response.status)
-      void shared?.extend(url.host, isRejected ? pauseMs : askedPauseMs(response.headers, unixMs))
+      heed(url.host, response)
       return endWhenRead(ended, response)
     })
   }

@@ -11,13 +11,15 @@ const LEAST_UNIX_SECONDS = 1_000_000_000
 const MOST_PAUSE_MS = 3_600_000
 
 /** Returns how long to send nothing after a response: 0 if there is quota left, or nothing is known about it. */
-export function pauseAfterMs(headers: Headers, nowMs: number): number {
-  return Math.max(askedPauseMs(headers, nowMs), bounded(usedUpMs(headers, nowMs)))
+export function pauseAfterMs(headers: Headers, nowMs: number, windowMs: number | null = null): number {
+  const quota = remoteQuota(headers, nowMs)
+  const usedUpMs = quota?.left === 0 ? bounded(windowMs ?? quota.resetMs) : 0
+  return Math.max(askedPauseMs(headers, nowMs), usedUpMs)
 }
 
 /**
  * Returns how long the other side asks everybody to wait. That a quota is used up is not among it: its reset is often when all
- * of it is there again, and by then others could have called.
+ * of it is there again, and by then others could have called (`FixedWindows` finds out).
  */
 export function askedPauseMs(headers: Headers, nowMs: number): number {
   const asked =
@@ -87,15 +89,20 @@ function retryAfterMs(value: string | null, nowMs: number): number {
   return Number.isNaN(date) ? 0 : Math.max(0, date - nowMs)
 }
 
-/** Returns the time until there is quota again, if none is left. */
-function usedUpMs(headers: Headers, nowMs: number): number {
+/** What is left of a quota, and how long it is until its reset. */
+export interface RemoteQuota {
+  readonly left: number
+  readonly resetMs: number
+}
+
+/** Reads `RateLimit` and `X-RateLimit-*`; null if an answer does not say both numbers. */
+export function remoteQuota(headers: Headers, nowMs: number): RemoteQuota | null {
   const draft = headers.get('ratelimit')
   const [left, again] =
     draft === null
       ? [numberIn(headers, 'remaining'), numberIn(headers, 'reset')]
       : [parameterOf(draft, ['r', 'remaining']), parameterOf(draft, ['t', 'reset'])]
-  if (left !== 0 || again === null) return 0
-  return secondsMs(again, nowMs)
+  return left === null || again === null ? null : { left, resetMs: secondsMs(again, nowMs) }
 }
 
 function numberIn(headers: Headers, name: 'remaining' | 'reset'): number | null {
