@@ -1,4 +1,4 @@
-import { createLimiter, HeadgateError, memoryStore, slidingWindowLog, tokenBucket } from 'headgate'
+import { createLimiter, HeadgateError, memoryStore, slidingWindowLog, tier, tokenBucket } from 'headgate'
 import { ConfigError, defineConfig, loadConfig, parseConfig } from 'headgate/config'
 import { redisStore } from 'headgate/redis'
 import { describe, expect, it } from 'vitest'
@@ -38,6 +38,18 @@ describe('an error carries what is wrong as fields', () => {
     expect(error).toMatchObject({ field, expected: expect.stringContaining(expected), got })
     const hint = error.suggestion === undefined ? '' : `; did you mean "${error.suggestion}"?`
     expect(error.message).toBe(`${field}: expected ${error.expected}; got ${got}${hint}`)
+  })
+
+  it.each<[name: string, act: () => unknown]>([
+    ['window', () => slidingWindowLog({ limit: 1, windw: '1m' } as never)],
+    ['minute', () => tier({ minut: 3 } as never)],
+    ['lease', () => createLimiter({ policies: { api: { limits: api, lese: 'auto' } as never } })],
+    [
+      'reason',
+      () => limiter().overrides.set({ subject: 'user:1', ban: true, ttl: '1h', reson: '' } as never),
+    ],
+  ])('a misspelt option is told, with the one that was meant: %s', async (name, act) => {
+    expect((await rejectionOf(act)).suggestion).toBe(name)
   })
 
   it('never a secret', async () => {

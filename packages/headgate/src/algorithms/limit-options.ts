@@ -1,6 +1,6 @@
 /** What the options of all limits have in common: names, what is counted, bounds; and the numbers derived from a limit. */
-import { HeadgateError, show, unexpected } from '../errors/headgate-error.js'
-import { nearestName } from '../errors/nearest-name.js'
+import { unexpected } from '../errors/headgate-error.js'
+import { rejectUnknown } from '../errors/reject-unknown.js'
 import { type Limit, MAX_UNITS, type OptionField, type Quota } from './algorithm.js'
 
 const NAME = /^[A-Za-z0-9_-]{1,32}$/
@@ -41,14 +41,7 @@ export function parseWhole(value: unknown, field: string, least: number, most: n
 export function parseKnown<Options>(options: unknown, maker: string, known: readonly string[]): Options {
   if (typeof options !== 'object' || options === null)
     throw unexpected('ERR_HEADGATE_INVALID_LIMIT', maker, 'an object of options', options)
-  const unknown = Object.keys(options).find(key => !known.includes(key))
-  if (unknown !== undefined)
-    throw new HeadgateError('ERR_HEADGATE_INVALID_LIMIT', {
-      field: `${maker}.${unknown}`,
-      expected: `one of ${known.join(', ')}`,
-      got: show(unknown),
-      suggestion: nearestName(unknown, known),
-    })
+  rejectUnknown(options, known, { code: 'ERR_HEADGATE_INVALID_LIMIT', before: `${maker}.` })
   return options as Options
 }
 

@@ -3,6 +3,7 @@ import type { Duration } from '../algorithms/durations.js'
 import { parseDurationUs } from '../algorithms/durations.js'
 import { parseUnits } from '../algorithms/limit-options.js'
 import { type HeadgateError, unexpected } from '../errors/headgate-error.js'
+import { rejectUnknown } from '../errors/reject-unknown.js'
 import { shownName } from '../errors/shown-text.js'
 import type { StoredSubject } from '../subject/subject.js'
 import type { TierLimits } from './policies.js'
@@ -89,8 +90,7 @@ export function parseOverride(
   { tierLimits, limitsOf }: OverriddenLimits,
 ): { readonly target: string; readonly stored: StoredOverride; readonly ttlMs: number } {
   const given = (typeof options === 'object' && options !== null ? options : {}) as Record<string, unknown>
-  const unknown = Object.keys(given).find(key => !FIELDS.includes(key))
-  if (unknown !== undefined) throw invalid(shownName(unknown), `one of ${FIELDS.join(', ')}`, unknown)
+  rejectUnknown(given, FIELDS, { before: 'override ' })
   const target = parseTarget(given, nameSubject)
   const ttlUs = parseDurationUs(given.ttl, 'override ttl', MAX_TTL_US)
   const by = parseText(given.by ?? 'code', 'by')

@@ -2,6 +2,7 @@ import { isLimit, type Limit } from '../algorithms/algorithm.js'
 import type { BanLimit } from '../algorithms/ban.js'
 import type { FailureMode } from '../check/check.js'
 import { HeadgateError, unexpected } from '../errors/headgate-error.js'
+import { rejectUnknown } from '../errors/reject-unknown.js'
 import type { WrittenPolicies } from './active-policies.js'
 import { type Mode, type PolicyConfig, parseFailureMode } from './config.js'
 import { type LeaseOptions, leaseLimits } from './leases.js'
@@ -107,11 +108,7 @@ function readSettings(field: string, options: PolicyOptions): PolicyConfig {
   if (Array.isArray(options)) return { limits: options }
   if (typeof options !== 'object' || options === null || !('limits' in options))
     return { limits: [options as Limit] }
-  const unknown = Object.keys(options).find(key => !SETTINGS.includes(key))
-  if (unknown !== undefined) {
-    const expected = `one of ${SETTINGS.join(', ')}`
-    throw unexpected('ERR_HEADGATE_INVALID_POLICY', `${field}.${unknown}`, expected, unknown)
-  }
+  rejectUnknown(options, SETTINGS, { code: 'ERR_HEADGATE_INVALID_POLICY', before: `${field}.` })
   const limits = [options.limits].flat() as readonly Limit[]
   const { ban, lease, candidate, mode, enforce, onStoreFailure } = options
   nameLimits(field, 'lease', limits)

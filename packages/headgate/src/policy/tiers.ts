@@ -6,6 +6,7 @@ import { slidingWindowCounter } from '../algorithms/sliding-window-counter.js'
 import { slidingWindowLog } from '../algorithms/sliding-window-log.js'
 import { tokenBucket } from '../algorithms/token-bucket.js'
 import { type HeadgateError, unexpected } from '../errors/headgate-error.js'
+import { rejectUnknown } from '../errors/reject-unknown.js'
 import { TIER_LIMITS, type TierLimits } from './policies.js'
 import { DEFAULT_TIERS, PRIORITIES, SPANS_US, type TierOptions } from './tier-numbers.js'
 
@@ -42,8 +43,7 @@ export function tierLimits(tier: TierOptions): readonly Limit[] {
   if (typeof tier !== 'object' || tier === null || Array.isArray(tier)) {
     throw invalid('options', `an object of ${FIELDS.join(', ')}`, tier)
   }
-  const unknown = Object.keys(tier).find(key => !FIELDS.includes(key))
-  if (unknown !== undefined) throw invalid(unknown, `one of ${FIELDS.join(', ')}`, unknown)
+  rejectUnknown(tier, FIELDS, { code: 'ERR_HEADGATE_INVALID_POLICY', before: 'tier ' })
   if (tier.priority !== undefined && !PRIORITIES.includes(tier.priority)) {
     throw invalid('priority', `one of ${PRIORITIES.join(', ')}`, tier.priority)
   }

@@ -13,7 +13,7 @@ import type { Duration } from '../../algorithms/durations.js'
 import { nearestName } from '../../errors/nearest-name.js'
 import { parsePolicy } from '../../policy/policies.js'
 import { describeValue } from '../describe-value.js'
-import { type Fields, peekMap, readKnown, readMap, recordSchema } from '../shape/maps.js'
+import { type Fields, isMisspelt, peekMap, readKnown, readMap, recordSchema } from '../shape/maps.js'
 import { NAME } from '../shape/scalars.js'
 import { type JsonSchema, objectionTo, type Place, type Shape } from '../shape/shape.js'
 
@@ -125,7 +125,8 @@ export function readLimit(
   const options: Record<string, unknown> = {}
   const sample: Record<string, unknown> = { ...algorithm.sample }
   for (const name of names) {
-    if (!given?.has(name) && !(name in algorithm.sample)) continue
+    if (given?.has(name) !== true && !(name in algorithm.sample)) continue
+    if (given?.has(name) === false && isMisspelt(name, given, algorithm.fields)) continue
     const value = given?.get(name)
     const map = peekMap(value)
     options[name] = map === null ? value : Object.fromEntries(map)

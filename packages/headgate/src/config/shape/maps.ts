@@ -137,11 +137,24 @@ function readFields<F extends Fields>(fields: F, value: unknown, place: Place): 
     if (given?.has(key)) {
       const part = shape.read(given.get(key), place.below(key))
       if (part !== undefined) read[key] = part
-    } else if (required) {
+    } else if (required && !isMisspelt(key, given, fields)) {
       place.below(key).reject({ expected: shape.words, got: 'nothing' })
     }
   }
   return read as Partial<ReadFields<F>>
+}
+
+/** How many unknown keys of a map are compared with one that is missing. */
+const MOST_COMPARED = 10
+
+/** Whether a key that is missing is there under a name that `readKnown` has told as a misspelling of it. */
+export function isMisspelt(
+  key: string,
+  given: ReadonlyMap<string, unknown> | null,
+  known: Readonly<Record<string, unknown>>,
+): boolean {
+  const unknown = [...(given?.keys() ?? [])].filter(name => !Object.hasOwn(known, name))
+  return unknown.slice(0, MOST_COMPARED).some(name => nearestName(name, Object.keys(known)) === key)
 }
 
 /** Returns the JSON Schema of a map with known keys. */
