@@ -169,7 +169,8 @@ function namedAlgorithmsOf(file: string, source: string): string[] {
 
 /** Two limits may be compared for having the same algorithm. */
 function comparedAlgorithmsOf(file: string, source: string): string[] {
-  const comparison = /\balgorithm(\.name)? [!=]==? (?!undefined|\w+\.algorithm\b)|switch \(\w+\.algorithm/
+  const comparison =
+    /\balgorithm(\.(name|kind|wire\.kind))? [!=]==? (?!undefined|\w+\.algorithm\b)|switch \(\w+\.algorithm|\w+Algorithm [!=]==? |[!=]==? \w+Algorithm\b/
   return comparison.test(withoutComments(source)) ? [`${file} compares an algorithm`] : []
 }
 
@@ -198,7 +199,9 @@ describe('the library', () => {
     expect(namedAlgorithmsOf('x.ts', `if (kind === 'token-bucket') return`)).toHaveLength(1)
     expect(namedAlgorithmsOf('x.ts', 'switch (limit.algorithm) {')).toHaveLength(1)
     expect(namedAlgorithmsOf('x.ts', `if (limit.algorithm.name !== other) return`)).toHaveLength(1)
-    expect(namedAlgorithmsOf('x.ts', `limit.algorithm.kind === 'permits' // not 'token-bucket'`)).toEqual([])
+    expect(namedAlgorithmsOf('x.ts', `if (limit.algorithm.kind === 'permits') return`)).toHaveLength(1)
+    expect(namedAlgorithmsOf('x.ts', 'if (limit.algorithm === banAlgorithm) return')).toHaveLength(1)
+    expect(namedAlgorithmsOf('x.ts', 'algorithm.renew !== undefined // token-bucket')).toEqual([])
   })
 
   it('the library reads the time in time/clock.ts alone', () => {

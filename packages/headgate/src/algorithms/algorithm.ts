@@ -224,11 +224,6 @@ export interface OptionField {
 export interface Algorithm<L extends Limit = Limit, S = unknown> {
   /** As policy files and operators know it: `token-bucket`. */
   readonly name: string
-  /**
-   * Permits are held until they are released, and come free at any time: they are not leased, charged late or cached as denied.
-   * A ban is charged by the denials of the limits beside it, never by asking, and binds only while it lasts.
-   */
-  readonly kind: 'rate' | 'permits' | 'ban'
 
   // Options.
   readonly fields: Readonly<Record<string, OptionField>>
@@ -305,11 +300,18 @@ export interface Algorithm<L extends Limit = Limit, S = unknown> {
   keepForUs(limit: L, state: S, nowUs: number): number
   /** Whether nothing was ever charged to the state of a key that was just created. */
   isUncharged(limit: L, state: S, nowUs: number): boolean
-  /** Holds the permits taken at `takenAtUs` longer, or takes them again if they are gone and there is room. Returns whether they are held. */
+  /**
+   * Holds the permits taken at `takenAtUs` longer, or takes them again if they are gone and there is room. Returns whether they
+   * are held. Only of what is held until it is released: such units come free at any time, so they are not leased, charged
+   * late or cached as denied.
+   */
   renew?(limit: L, state: S, units: number, takenAtUs: number, nowUs: number): boolean
   /** How long a permit is held without being renewed; for permits only. */
   holdForUs?(limit: L): number
-  /** Makes what sees the denials of a process and reports them as strikes; for bans only. */
+  /**
+   * Makes what sees the denials of a process and reports them as strikes. Only of what these denials charge, and not asking:
+   * it belongs to one subject, has no numbers that an operator could raise, and binds only while it lasts.
+   */
   strikes?<C>(report: ReportStrikes<C>): Strikes<C>
 
   /** What is kept like an account: units can be added, and what was used is told. Only of quotas. */

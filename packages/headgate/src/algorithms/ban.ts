@@ -252,7 +252,6 @@ function isDeniedBeside<C>(check: SeenCheck<C>, ban: number): boolean {
 export const banAlgorithm: Algorithm<BanLimit, BanState> = {
   // Not what the file calls it: there it is a part of the policy, not one of its limits.
   name: 'growing-ban',
-  kind: 'ban',
   fields: FIELDS,
   sample: { after: 5, within: '1m', for: ['1m'] },
   parse,

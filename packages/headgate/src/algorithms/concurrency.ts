@@ -248,7 +248,6 @@ function usedUp(limit: ConcurrencyLimit, untilUs: number, nowUs: number): Permit
 
 export const concurrencyAlgorithm: Algorithm<ConcurrencyLimit, PermitsState> = {
   name: 'concurrency',
-  kind: 'permits',
   fields: FIELDS,
   sample: { limit: 1 },
   parse,

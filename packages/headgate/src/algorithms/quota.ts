@@ -386,7 +386,6 @@ function charged(
 
 export const quotaAlgorithm: Algorithm<QuotaLimit, QuotaState> = {
   name: KIND,
-  kind: 'rate',
   fields: FIELDS,
   sample: { limit: 1, per: 'month' },
   parse,

@@ -250,7 +250,6 @@ export const slidingWindowBucketsAlgorithm = /* @__PURE__ */ defineAlgorithm<
   BucketsState
 >(() => ({
   name: 'sliding-window-buckets',
-  kind: 'rate',
   // A file names it as a counter, which has the same fields and hands options with `buckets` on.
   fields: FIELDS,
   sample: { limit: 1, window: '1m', buckets: 1 },

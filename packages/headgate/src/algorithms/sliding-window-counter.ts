@@ -304,7 +304,6 @@ const alone: AloneReply<CounterLimit> = {
 export const slidingWindowCounterAlgorithm = /* @__PURE__ */ defineAlgorithm<CounterLimit, CounterState>(
   () => ({
     name: 'sliding-window-counter',
-    kind: 'rate',
     fields: slidingWindowBucketsAlgorithm.fields,
     sample: { limit: 1, window: '1m' },
     parse,

@@ -226,7 +226,6 @@ function keepForUs(limit: LogLimit, state: LogState, nowUs: number): number {
 
 export const slidingWindowLogAlgorithm = /* @__PURE__ */ defineAlgorithm<LogLimit, LogState>(() => ({
   name: 'sliding-window-log',
-  kind: 'rate',
   fields: WINDOW_FIELDS,
   sample: { limit: 1, window: '1m' },
   parse,

@@ -321,7 +321,6 @@ class BucketView extends RowView implements BucketState {
 
 export const tokenBucketAlgorithm: Algorithm<TokenBucketLimit, BucketState> = {
   name: 'token-bucket',
-  kind: 'rate',
   fields: FIELDS,
   sample: { capacity: 1, refillPerSecond: 1 },
   parse,

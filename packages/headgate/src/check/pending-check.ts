@@ -3,7 +3,7 @@
  * filled in by a store, then what settles the caller's promise and what the decision reads. With one limit its numbers
  * are fields; those of several are also in a list, and the fields show the limit that binds.
  */
-import { type Algorithm, type Limit, NEVER, NOT_CHARGED, type Outcome } from '../algorithms/algorithm.js'
+import { type Limit, NEVER, NOT_CHARGED, type Outcome } from '../algorithms/algorithm.js'
 import { Decision } from '../decision/decision.js'
 import type { ExemplarLabels } from '../observe/statistics/recorder.js'
 import type { RequestFacts } from '../policy/request-facts.js'
@@ -393,13 +393,22 @@ export class PendingCheck implements Outcome {
   }
 
   private isIdleBan(index: number): boolean {
-    return this.wait(index) === 0 && (this.plan.limits[index] as NamedLimit).limit.algorithm.kind === 'ban'
+    return this.wait(index) === 0 && this.isBan(index)
   }
 
-  /** The kind of the limit that denied it; null if none did. */
-  get deniedBy(): Algorithm['kind'] | null {
+  /** What kind of limit denied it; null if none did. */
+  get deniedBy(): Limit['algorithm'] | null {
     const index = this.charged >= 0 ? -1 : this.bindingIndex()
-    return index < 0 ? null : (this.plan.limits[index] as NamedLimit).limit.algorithm.kind
+    return index < 0 ? null : (this.plan.limits[index] as NamedLimit).limit.algorithm
+  }
+
+  /** Whether a ban denied it. */
+  get isBanned(): boolean {
+    return this.plan.hasBan && this.deniedBy?.strikes !== undefined
+  }
+
+  private isBan(index: number): boolean {
+    return (this.plan.limits[index] as NamedLimit).limit.algorithm.strikes !== undefined
   }
 
   /** What shadow limits charged, whatever became of the request. */
@@ -458,7 +467,7 @@ export class PendingCheck implements Outcome {
 }
 
 function isPermits({ algorithm }: Limit): boolean {
-  return algorithm.kind === 'permits'
+  return algorithm.renew !== undefined
 }
 
 /** A caller that waits with a promise, the only one a decision costs. */

@@ -35,7 +35,7 @@ export class NamedLimit {
 
 /** Whether a limit counts requests, whatever they cost. */
 export function countsRequests({ counts, algorithm }: Limit): boolean {
-  return counts === 'requests' || algorithm.kind === 'permits'
+  return counts === 'requests' || algorithm.renew !== undefined
 }
 
 /** What a decision says beside its numbers. */
@@ -135,8 +135,8 @@ export class Plan {
   ) {
     this.shadowFrom = ends.at(-1) ?? 0
     this.isSingle = limits.length === 1 && ends.length === 1 && ends[0] === 1 && targets.length === 0
-    this.hasPermits = limits.some(({ limit }) => limit.algorithm.kind === 'permits')
-    this.hasBan = limits.some(({ limit }) => limit.algorithm.kind === 'ban')
+    this.hasPermits = limits.some(({ limit }) => limit.algorithm.renew !== undefined)
+    this.hasBan = limits.some(({ limit }) => limit.algorithm.strikes !== undefined)
     this.isObserved = context.isListening || this.hasPermits || this.hasBan || this.shadowFrom < limits.length
     this.asksNothing =
       this.shadowFrom === limits.length && ends.some((end, index) => end === (ends[index - 1] ?? 0))

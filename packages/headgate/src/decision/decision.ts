@@ -193,7 +193,7 @@ export class Decision {
     if (bypass !== null) return bypass
     if (check.bindingIndex() < 0) return 'unlimited'
     if (check.charged >= 0) return 'within-limit'
-    if (check.deniedBy === 'ban') return 'banned'
+    if (check.isBanned) return 'banned'
     return check.waitUs === NEVER ? 'exceeds-capacity' : 'limit-exceeded'
   }
 

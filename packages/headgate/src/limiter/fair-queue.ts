@@ -273,7 +273,7 @@ export function createFairQueue({ clock, timers, decide, takeBack, isShared }: F
         for (const state of full) head.offered.delete(state)
         handOn(head)
         const nowUs = clock.nowUs()
-        if (denial.deniedBy !== 'permits') {
+        if (denial.deniedBy?.renew === undefined) {
           if (nowUs + decision.retryAfterMs * 1_000 > untilUs) return decision
           attempt.hasWaited = true
           await pause(decision.retryAfterMs, signal)
@@ -409,8 +409,8 @@ function newQueue(nowUs: number): Queue {
 function couldPassWithin(decision: Decision, ms: number): boolean {
   const { allowed, retryAfterMs } = decision
   const { deniedBy } = Decision.checkOf(decision)
-  if (allowed || retryAfterMs === null || deniedBy === 'ban') return false
-  return retryAfterMs <= ms || deniedBy === 'permits'
+  if (allowed || retryAfterMs === null || deniedBy?.strikes !== undefined) return false
+  return retryAfterMs <= ms || deniedBy?.renew !== undefined
 }
 
 /** The last attempt of a request is what is counted and told. Who waits, or may not for want of room, is not struck. */

@@ -608,7 +608,9 @@ class PolicyLimiter implements RuleLimiter {
   async unban(subject: SubjectInput | StoredSubject): Promise<void> {
     this.#rejectClosed()
     const name = this.#nameMeant(subject)
-    const bans = this.#statesOf(name).filter(check => check.subject === name && isBan(check))
+    const bans = this.#statesOf(name).filter(
+      check => check.subject === name && check.limit.algorithm.strikes !== undefined,
+    )
     await Promise.all([
       this.overrides.remove({ subject: { stored: name }, ban: true }),
       bans.length > 0 && this.#store.reset(bans),
@@ -896,16 +898,12 @@ function chargesOf(decision: Decision): {
     own: all.filter(isOwn).map(index => check.checkOf(index)),
     refunds: all.flatMap(index => {
       const chargedAtUs = check.chargedAt(index)
-      // A permit is released, not refunded.
-      if (isOwn(index) || chargedAtUs < 0 || plan.limits[index]?.limit.algorithm.kind !== 'rate') return []
       const state = check.checkOf(index)
+      // A permit is released, not refunded.
+      if (isOwn(index) || chargedAtUs < 0 || state.limit.algorithm.renew !== undefined) return []
       return [{ check: state, units: state.cost, chargedAtUs }]
     }),
   }
-}
-
-function isBan({ limit }: Check): boolean {
-  return limit.algorithm.kind === 'ban'
 }
 
 function namedStates(checks: readonly Check[], isExpected = false): KeptState[] {

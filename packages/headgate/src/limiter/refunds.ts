@@ -180,7 +180,7 @@ const NONE: Admissions = { binding: [], shadow: [] }
 
 /** A permit is released, not refunded. */
 function isCharged({ check, chargedAtUs }: Admission): boolean {
-  return chargedAtUs !== null && check.limit.algorithm.kind !== 'permits'
+  return chargedAtUs !== null && check.limit.algorithm.renew === undefined
 }
 
 function notCharged(): HeadgateError {

@@ -2,7 +2,7 @@ import type { Limit } from '../algorithms/algorithm.js'
 import { scaleLimit } from './change-numbers.js'
 import type { PolicyConfig } from './config.js'
 import { leaseChangedLimits } from './leases.js'
-import type { Policy, PolicyLimit } from './policies.js'
+import { isBan, type Policy, type PolicyLimit } from './policies.js'
 import { sharedLimits } from './wider-limit.js'
 
 /** How the file wants a policy enforced. */
@@ -75,6 +75,6 @@ function scaled(policy: Policy, factor: number, { lease }: PolicySettings): Poli
   }
 }
 
-function isMeantToBan({ limit, algorithm }: Limit): boolean {
-  return limit === 0 || algorithm.kind === 'ban'
+function isMeantToBan(limit: Limit): boolean {
+  return limit.limit === 0 || isBan(limit)
 }

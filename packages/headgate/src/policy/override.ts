@@ -6,7 +6,7 @@ import { type HeadgateError, unexpected } from '../errors/headgate-error.js'
 import { rejectUnknown } from '../errors/reject-unknown.js'
 import { shownName } from '../errors/shown-text.js'
 import type { StoredSubject } from '../subject/subject.js'
-import type { TierLimits } from './policies.js'
+import { isBan, type TierLimits } from './policies.js'
 import type { TierOptions } from './tier-numbers.js'
 
 /** The numbers that an override puts in place of the policy file's. What it does not name stays. */
@@ -107,7 +107,7 @@ function soleLimit(
   limitsOf: (policy: string) => readonly Limit[],
 ): Record<string, unknown> {
   if (policy === undefined) throw invalid('policy', 'the policy whose limit is replaced', 'none')
-  const ids = limitsOf(policy).flatMap(({ id, algorithm }) => (algorithm.kind === 'ban' ? [] : [id]))
+  const ids = limitsOf(policy).flatMap(one => (isBan(one) ? [] : [one.id]))
   const [id = ''] = ids
   if (ids.length === 1) return { ...given, limits: { [id]: parseUnits(limit, 'override limit') } }
   throw invalid(

@@ -98,8 +98,15 @@ export function parsePolicy(name: string, limits: readonly Limit[], ban?: Limit)
   if (limits.length === 0)
     throw unexpected('ERR_HEADGATE_INVALID_POLICY', `policies.${name}`, 'at least one limit', limits)
   const named = nameLimits(`policies.${name}`, name, limits)
-  if (ban !== undefined) named.push({ name: `${name}.${ban.id}`, limit: ban })
-  return { name, tier: null, limits: named }
+  if (ban === undefined) return { name, tier: null, limits: named }
+  if (!isLimit(ban) || !isBan(ban))
+    throw unexpected('ERR_HEADGATE_INVALID_POLICY', `policies.${name}.ban`, 'what ban() returns', ban)
+  return { name, tier: null, limits: [...named, { name: `${name}.${ban.id}`, limit: ban }] }
+}
+
+/** Whether it is charged by the denials of the limits beside it, and not by asking. */
+export function isBan({ algorithm }: Limit): boolean {
+  return algorithm.strikes !== undefined
 }
 
 const SETTINGS = ['limits', 'ban', 'lease', 'candidate', 'mode', 'enforce', 'onStoreFailure']
@@ -113,7 +120,9 @@ function readSettings(field: string, options: PolicyOptions): PolicyConfig {
   const { ban, lease, candidate, mode, enforce, onStoreFailure } = options
   nameLimits(field, 'lease', limits)
   leaseLimits(`${field}.lease`, limits, lease)
-  if (ban !== undefined) rejectBan(field, ban, lease)
+  // Every request is held to a ban: none may be decided from units that were taken in advance.
+  if (ban !== undefined && lease !== undefined && lease !== 'off')
+    throw unexpected('ERR_HEADGATE_INVALID_POLICY', `${field}.lease`, 'none beside a ban', lease)
   const trial = candidate === undefined ? undefined : ([candidate].flat() as readonly Limit[])
   if (trial !== undefined) nameLimits(`${field}.candidate`, 'candidate', trial)
   if (mode !== undefined && enforce !== undefined)
@@ -127,14 +136,6 @@ function readSettings(field: string, options: PolicyOptions): PolicyConfig {
     ...(enforce !== undefined && { enforcePercent: parsePercent(`${field}.enforce`, enforce) }),
     ...(onStoreFailure !== undefined && { onStoreFailure: parseFailureMode(onStoreFailure) }),
   }
-}
-
-/** Every request is held to a ban: none of them may be decided from units that were taken in advance. */
-function rejectBan(field: string, ban: unknown, lease: LeaseOptions | undefined): void {
-  if (!isLimit(ban) || ban.algorithm.kind !== 'ban')
-    throw unexpected('ERR_HEADGATE_INVALID_POLICY', `${field}.ban`, 'what ban() returns', ban)
-  if (lease !== undefined && lease !== 'off')
-    throw unexpected('ERR_HEADGATE_INVALID_POLICY', `${field}.lease`, 'none beside a ban', lease)
 }
 
 function parseMode(field: string, mode: unknown): Mode {
@@ -158,7 +159,7 @@ export function parseTier(tier: string, numbers: TierOptions, limits: readonly L
 function nameLimits(field: string, policy: string, limits: readonly Limit[]): PolicyLimit[] {
   const seen = new Set<string>()
   return limits.map((limit, index) => {
-    if (!isLimit(limit) || limit.algorithm.kind === 'ban') {
+    if (!isLimit(limit) || isBan(limit)) {
       throw unexpected(
         'ERR_HEADGATE_INVALID_POLICY',
         `${field}[${index}]`,

@@ -1,7 +1,7 @@
 /** Limits that several callers share, derived from the limits of one: the networks of IPv6, made-up subjects of an address. */
 import type { Limit } from '../algorithms/algorithm.js'
 import { scaleLimit } from './change-numbers.js'
-import type { PolicyLimit } from './policies.js'
+import { isBan, type PolicyLimit } from './policies.js'
 
 /** Stores identify a limit by its object, so each scaled limit is made once. */
 const widened = new WeakMap<Limit, Map<number, Limit>>()
@@ -34,5 +34,5 @@ export function sharedLimits(limits: readonly PolicyLimit[], times: number): Pol
 
 /** Nobody is banned for what others do. */
 export function isShared({ limit }: { readonly limit: Limit }): boolean {
-  return limit.algorithm.kind !== 'ban'
+  return !isBan(limit)
 }

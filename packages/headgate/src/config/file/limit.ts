@@ -10,6 +10,7 @@ import { type BanLimit, type BanOptions, banAlgorithm, MAX_STRIKES } from '../..
 import { PERS, WEEKDAYS } from '../../algorithms/calendar.js'
 import { MAX_PERMITS } from '../../algorithms/concurrency.js'
 import type { Duration } from '../../algorithms/durations.js'
+import { slidingWindowLog } from '../../algorithms/sliding-window-log.js'
 import { nearestName } from '../../errors/nearest-name.js'
 import { parsePolicy } from '../../policy/policies.js'
 import { describeValue } from '../describe-value.js'
@@ -98,6 +99,9 @@ export const limit: Shape<Limit, Limit | WrittenLimit> = {
   },
 }
 
+/** A limit to try the other parts of a policy with. */
+export const SAMPLE = slidingWindowLog({ limit: 1, window: '1m' })
+
 /** The fields of a ban, for the reference. */
 export const banFields: Fields = fieldsOf(banAlgorithm)
 
@@ -106,7 +110,10 @@ export const ban: Shape<BanLimit, BanLimit | BanOptions> = {
   words: 'a map with `after`, `within` and `for`',
   schema: recordSchema(banFields),
   read(value, place) {
-    if (isLimit(value) && value.algorithm.kind === 'ban') return value as BanLimit
+    if (isLimit(value)) {
+      const objection = objectionTo(() => parsePolicy('made', [SAMPLE], value))
+      return objection === null ? (value as BanLimit) : place.reject(objection)
+    }
     if (readMap(value, place) === null) return undefined
     return readLimit(value, banAlgorithm, place, []) as BanLimit | undefined
   },

@@ -1,5 +1,4 @@
 import { type Limit, MAX_UNITS } from '../../algorithms/algorithm.js'
-import { slidingWindowLog } from '../../algorithms/sliding-window-log.js'
 import { type LeaseOptions, leaseLimits } from '../../policy/leases.js'
 import { parsePolicy } from '../../policy/policies.js'
 import { listOf } from '../shape/lists.js'
@@ -7,9 +6,7 @@ import { forms, type Keys, mapOf, peekMap, record } from '../shape/maps.js'
 import { NAME, wholeNumber } from '../shape/scalars.js'
 import { mapped, objectionTo, type Place, type ReadAs, type Shape, type WrittenAs } from '../shape/shape.js'
 import { enforcement, failure } from './enforcement.js'
-import { ban, duration, limit } from './limit.js'
-
-const SAMPLE = slidingWindowLog({ limit: 1, window: '1m' })
+import { ban, duration, limit, SAMPLE } from './limit.js'
 
 /** Reads limits. A single one stands for a list of one, as in the library. Two with one name would share their state. */
 const limits = forms('a limit, or a list of limits', {

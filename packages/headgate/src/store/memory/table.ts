@@ -83,7 +83,7 @@ export class Table {
   ): void {
     const { algorithm } = this
     const former = this.evictedState(key, limit, nowUs)
-    const charges = mayCharge && units > 0 && algorithm.kind !== 'ban'
+    const charges = mayCharge && units > 0 && algorithm.strikes === undefined
     // Looked at first where it may be denied, because a denied newcomer must not evict anybody.
     if (former !== null || !charges || units > limit.limit) {
       algorithm.decide(limit, former ?? algorithm.empty(), units, nowUs, false, out)

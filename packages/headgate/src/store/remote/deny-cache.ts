@@ -108,7 +108,7 @@ export class DenyCache {
     const subjects = new Set<string>()
     for (const { limit, subject } of checks) {
       // A permit comes free when whoever holds it is done: that ends no remembered denial.
-      if (limit.algorithm.kind !== 'permits') subjects.add(slotSubject(subject))
+      if (limit.algorithm.renew === undefined) subjects.add(slotSubject(subject))
     }
     if (subjects.size === 0) return
     this.lastEpoch++
@@ -156,7 +156,7 @@ function waitUs(check: PendingCheck): number {
     const end = plan.ends[alternative] as number
     for (let index = plan.start(alternative); index < end; index++) {
       const { algorithm } = (plan.limits[index] as NamedLimit).limit
-      if (algorithm.kind !== 'permits') longest = Math.max(longest, check.wait(index))
+      if (algorithm.renew === undefined) longest = Math.max(longest, check.wait(index))
     }
     least = Math.min(least, longest)
   }

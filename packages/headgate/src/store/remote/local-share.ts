@@ -22,10 +22,12 @@ import { CheckMap } from './check-map.js'
 interface Known {
   /** Infinite if it has said nothing. */
   remaining: number
-  /** When it said so; of a ban, when it ends. */
+  /** When it said so. */
   atUs: number
   /** When the period of a quota ends: nothing is known of the next one. */
   endsAtUs: number
+  /** When a ban ends that it told of; null if there is none. */
+  bannedUntilUs: number | null
   isSeeded: boolean
   /** Units charged to the share for others when the store was last lost, and when. */
   seed: { readonly units: number; readonly atUs: number } | null
@@ -114,7 +116,7 @@ export class LocalShare {
       this.note(check.checkOf(index), remaining, this.clock.nowUs() + check.resetAfter(index))
       return
     }
-    if (algorithm.kind === 'ban') {
+    if (algorithm.strikes !== undefined) {
       this.learnBan(check, index)
       return
     }
@@ -128,14 +130,16 @@ export class LocalShare {
     const waitUs = check.wait(index)
     if (waitUs === 0 && this.known.size === 0) return
     const state = check.checkOf(index)
+    const atUs = this.clock.nowUs()
+    const bannedUntilUs = atUs + waitUs
     const entry = this.known.get(state)
-    const atUs = this.clock.nowUs() + waitUs
-    if (entry !== undefined) Object.assign(entry, { atUs, isSeeded: false })
+    if (entry !== undefined) Object.assign(entry, { bannedUntilUs, isSeeded: false })
     else if (waitUs > 0)
       this.known.set(state, {
         remaining: 0,
         atUs,
         endsAtUs: Number.POSITIVE_INFINITY,
+        bannedUntilUs,
         isSeeded: false,
         seed: null,
       })
@@ -149,7 +153,9 @@ export class LocalShare {
       entry.atUs = atUs
       entry.endsAtUs = endsAtUs
       entry.isSeeded = false
-    } else if (!isAmple) this.known.set(check, { remaining, atUs, endsAtUs, isSeeded: false, seed: null })
+    } else if (!isAmple) {
+      this.known.set(check, { remaining, atUs, endsAtUs, bannedUntilUs: null, isSeeded: false, seed: null })
+    }
   }
 
   /** The plan of this process's share, made once for each plan and number of processes. */
@@ -191,8 +197,9 @@ export class LocalShare {
     if (entry === undefined) this.seedUnknown(state, whole)
     if (entry === undefined || entry.isSeeded) return
     entry.isSeeded = true
-    if (whole.algorithm.kind === 'ban') {
-      if (entry.atUs > this.clock.nowUs()) this.memory.exhaust(state, entry.atUs)
+    const { bannedUntilUs } = entry
+    if (bannedUntilUs !== null) {
+      if (bannedUntilUs > this.clock.nowUs()) this.memory.exhaust(state, bannedUntilUs)
       return
     }
     this.takeSeedBack(state, entry, whole)
@@ -215,6 +222,7 @@ export class LocalShare {
       remaining: nothing,
       atUs: this.clock.nowUs(),
       endsAtUs: nothing,
+      bannedUntilUs: null,
       isSeeded: true,
       seed: null,
     })

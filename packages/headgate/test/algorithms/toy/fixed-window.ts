@@ -77,7 +77,6 @@ function refund(
 
 const fixedWindowAlgorithm: Algorithm<WindowLimit, FixedState> = {
   name: 'fixed-window',
-  kind: 'rate',
   fields: WINDOW_FIELDS,
   sample: { limit: 1, window: '1m' },
   parse(options) {
