@@ -21,6 +21,7 @@ const SECTIONS = [
   'period',
   'current',
   'prepare',
+  'rich',
   'load',
   'write',
   'charge',

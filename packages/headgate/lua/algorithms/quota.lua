@@ -28,6 +28,10 @@ end
 local is_plain_N = most_N == ''
 digit_N, most_N = digit_N + 0, is_plain_N and 0 or most_N + 0
 
+-- @rich
+-- What was read of a number, as a text would say it.
+rich_N = rich_N or { previous_N, used_N, ahead_N and next_N or end_N, 0, 0, 0, 0, 0, 0, 0, 0 }
+
 -- @load
 if reads_ttl then
   odd_ttl = wrong_ttl(key_N, span_N)
@@ -65,8 +69,8 @@ if value_N then
     rich_N, ahead_N = quota_state(value_N, start_N, end_N, next_N)
   end
 end
-if not is_plain_N and not rich_N then
-  rich_N = { previous_N, used_N, ahead_N and next_N or end_N, 0, 0, 0, 0, 0, 0, 0, 0 }
+if ahead_N or not is_plain_N then
+  -- @rich
 end
 local left_N = units_N - cost_N - used_N
 if rich_N then
@@ -80,7 +84,6 @@ if rich_N then
     left_N = 0
   end
 end
-odd_N = odd_N or ahead_N
 
 -- @write
 -- In: `state`, a table as quota_state returns it.
@@ -93,16 +96,19 @@ if rich_N then
 elseif in_place_N and used_N + cost_N <= 9999999 and not odd_ttl then
   call('INCRBY', key_N, cost_N == 1 and '10' or format('%d0', cost_N))
 else
-  local state = { previous_N, used_N + cost_N, ahead_N and next_N or end_N, 0, 0, 0, 0, 0, 0, 0, 0 }
+  used_N = used_N + cost_N
+  -- @rich
+  local state = rich_N
   -- @write
 end
 
--- @state unpack(rich_N or { previous_N, used_N, ahead_N and next_N or end_N, 0, 0, 0, 0, 0, 0, 0, 0 })
+-- @state unpack(rich_N)
 
 -- @deny
 if value_N and not find(value_N, '^[%d:]+$') then
   error(BAD_STATE, 0)
 end
+  -- @rich
 
 -- @functions
 -- The state of a text in this period, or in the next one if it is of that.
@@ -198,7 +204,8 @@ end
 
 -- @refund
 local from, to = ahead_N and end_N or start_N, ahead_N and next_N or end_N
-local state = rich_N or { previous_N, used_N, to, 0, 0, 0, 0, 0, 0, 0, 0 }
+  -- @rich
+local state = rich_N
 if charged_at then
   local at = (charged_at - charged_at % 1000) / 1000
   if at <= state[4] or at < from or at >= to then
@@ -216,7 +223,8 @@ end
 return back
 
 -- @beyond
-local state = rich_N or { previous_N, used_N, ahead_N and next_N or end_N, 0, 0, 0, 0, 0, 0, 0, 0 }
+  -- @rich
+local state = rich_N
 local fits = counts_N == '1' and 4294967295 - state[2] or math.max(0, quota_left(state, units_N, most_N)) + state[5]
 local first = math.min(amount, fits)
 state = quota_charged(state, units_N, most_N, counts_N, first)
@@ -227,14 +235,16 @@ end
 
 -- @reset
 -- DEL comes first: a server that is out of memory refuses a script at a first write that needs some.
-local state = rich_N or { previous_N, 0, ahead_N and next_N or end_N, 0, 0, 0, 0, 0, 0, 0, 0 }
 call('DEL', key_N)
+  -- @rich
+local state = rich_N
 state[2], state[6], state[8], state[9] = 0, 0, 0, 0
 state[4] = math.max(state[4], ahead_N and end_N or now_ms)
   -- @write
 
 -- @credit
-local state = rich_N or { previous_N, used_N, ahead_N and next_N or end_N, 0, 0, 0, 0, 0, 0, 0, 0 }
+  -- @rich
+local state = rich_N
 if amount > 0 then
   local field = lasts and 5 or 7
   state[field] = math.min(state[field] + amount, 4294967295)

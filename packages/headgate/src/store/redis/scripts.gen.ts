@@ -21,7 +21,7 @@ export interface Kind {
   readonly deny: string
 }
 
-export const functionLibrary = 'headgate_6da246f8'
+export const functionLibrary = 'headgate_e134dd5f'
 
 /** The commands that the scripts use. */
 export const commands: readonly string[] = 'del exists get hdel hget hgetall hmget hset incrby lpush lrange ltrim pexpire pttl set time xadd xrange xtrim zadd zcard zcount zrange zrangebyscore zrank zrem zremrangebyscore zrevrangebyscore zscore'.split(' ')
@@ -207,6 +207,8 @@ const quota_prepare = `${quota_period}
 local is_plain_N = most_N == ''
 digit_N, most_N = digit_N + 0, is_plain_N and 0 or most_N + 0`
 
+const quota_rich = `rich_N = rich_N or { previous_N, used_N, ahead_N and next_N or end_N, 0, 0, 0, 0, 0, 0, 0, 0 }`
+
 const quota_load = `if reads_ttl then
 odd_ttl = wrong_ttl(key_N, span_N)
 end
@@ -239,8 +241,8 @@ else
 rich_N, ahead_N = quota_state(value_N, start_N, end_N, next_N)
 end
 end
-if not is_plain_N and not rich_N then
-rich_N = { previous_N, used_N, ahead_N and next_N or end_N, 0, 0, 0, 0, 0, 0, 0, 0 }
+if ahead_N or not is_plain_N then
+${quota_rich}
 end
 local left_N = units_N - cost_N - used_N
 if rich_N then
@@ -253,8 +255,7 @@ left_N = left_N - cost_N
 if left_N < 0 and counts_N == '1' and rich_N[2] + cost_N <= 4294967295 then
 left_N = 0
 end
-end
-odd_N = odd_N or ahead_N`
+end`
 
 const quota_write = `quota_write(key_N, state, ahead_N and (digit_N + 1) % 10 or digit_N, span_N, shift_ms)`
 
@@ -264,13 +265,16 @@ ${quota_write}
 elseif in_place_N and used_N + cost_N <= 9999999 and not odd_ttl then
 call('INCRBY', key_N, cost_N == 1 and '10' or format('%d0', cost_N))
 else
-local state = { previous_N, used_N + cost_N, ahead_N and next_N or end_N, 0, 0, 0, 0, 0, 0, 0, 0 }
+used_N = used_N + cost_N
+${quota_rich}
+local state = rich_N
 ${quota_write}
 end`
 
 const quota_deny = `if value_N and not find(value_N, '^[%d:]+$') then
 error(BAD_STATE, 0)
-end`
+end
+${quota_rich}`
 
 const quota_functions = `local function quota_state(value, starts, ends, next)
 local state = { string.match(value, '^(%d+):(%d+):(%d+):(%d+):(%d+):(%d+):(%d+):(%d+):(%d+):(%d+):(%d+)$') }
@@ -357,7 +361,8 @@ odd_ttl = ttl
 end`
 
 const quota_refund = `local from, to = ahead_N and end_N or start_N, ahead_N and next_N or end_N
-local state = rich_N or { previous_N, used_N, to, 0, 0, 0, 0, 0, 0, 0, 0 }
+${quota_rich}
+local state = rich_N
 if charged_at then
 local at = (charged_at - charged_at % 1000) / 1000
 if at <= state[4] or at < from or at >= to then
@@ -374,7 +379,8 @@ ${quota_write}
 end
 return back`
 
-const quota_beyond = `local state = rich_N or { previous_N, used_N, ahead_N and next_N or end_N, 0, 0, 0, 0, 0, 0, 0, 0 }
+const quota_beyond = `${quota_rich}
+local state = rich_N
 local fits = counts_N == '1' and 4294967295 - state[2] or math.max(0, quota_left(state, units_N, most_N)) + state[5]
 local first = math.min(amount, fits)
 state = quota_charged(state, units_N, most_N, counts_N, first)
@@ -383,13 +389,15 @@ state[2] = state[2] + math.min(amount - first, room_beyond(units_N, state[2] - s
 end
 ${quota_write}`
 
-const quota_reset = `local state = rich_N or { previous_N, 0, ahead_N and next_N or end_N, 0, 0, 0, 0, 0, 0, 0, 0 }
-call('DEL', key_N)
+const quota_reset = `call('DEL', key_N)
+${quota_rich}
+local state = rich_N
 state[2], state[6], state[8], state[9] = 0, 0, 0, 0
 state[4] = math.max(state[4], ahead_N and end_N or now_ms)
 ${quota_write}`
 
-const quota_credit = `local state = rich_N or { previous_N, used_N, ahead_N and next_N or end_N, 0, 0, 0, 0, 0, 0, 0, 0 }
+const quota_credit = `${quota_rich}
+local state = rich_N
 if amount > 0 then
 local field = lasts and 5 or 7
 state[field] = math.min(state[field] + amount, 4294967295)
@@ -983,7 +991,7 @@ export const kinds: Readonly<Record<string, Kind>> = {
   },
   quota: {
     numbers: ['units', 'span', 'terms_text'],
-    state: `unpack(rich_N or { previous_N, used_N, ahead_N and next_N or end_N, 0, 0, 0, 0, 0, 0, 0, 0 })`,
+    state: `unpack(rich_N)`,
     functions: quota_functions,
     alone: quota_alone,
     prepare: quota_prepare,
@@ -1036,7 +1044,7 @@ export const kinds: Readonly<Record<string, Kind>> = {
 export const scripts: Readonly<Record<'changes' | 'control' | 'credit' | 'decide' | 'heartbeat' | 'history' | 'overrides' | 'peek' | 'permissions' | 'refund' | 'renew' | 'reset' | 'statistics', Script>> = {
   changes: {
     sha: '019a5d7c71c29c22b36da670a0d742f514d1b878',
-    functionName: 'headgate_6da246f8_changes',
+    functionName: 'headgate_e134dd5f_changes',
     text: `${timed}
 if ARGV[2] ~= '' then
 redis.call('LPUSH', KEYS[1], string.format('%.0f ', math.floor(now / 1000)) .. ARGV[2])
@@ -1047,7 +1055,7 @@ return redis.call('LRANGE', KEYS[1], 0, -1)`,
   },
   control: {
     sha: 'c9133a9df9e4d648d46ac18f39214f752201686b',
-    functionName: 'headgate_6da246f8_control',
+    functionName: 'headgate_e134dd5f_control',
     text: `for i = 1, #ARGV, 2 do
 redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1])
 end
@@ -1063,8 +1071,8 @@ end
 return reply`,
   },
   credit: {
-    sha: '9513b86289d408c65cb3d572ff2a68082b1cb1aa',
-    functionName: 'headgate_6da246f8_credit',
+    sha: 'dec67f0dd9a194fb35984a6ab77c737fa302560b',
+    functionName: 'headgate_e134dd5f_credit',
     text: `${state}
 local function credit_quota(key_N, amount, lasts, units_N, span_N, terms_text_N)
 units_N, span_N = units_N + 0, span_N + 0
@@ -1092,8 +1100,8 @@ reply[#reply + 1] = now
 return reply`,
   },
   decide: {
-    sha: '965366e4d5c0a89867e9c9b2810406c5ef4f92f9',
-    functionName: 'headgate_6da246f8_decide',
+    sha: 'b97b1ad8e769238741dfa715cff36d2927cd0bf6',
+    functionName: 'headgate_e134dd5f_decide',
     text: `${state}
 local function check_ban(key_N, cost_N, units_N, within_N, spans_text_N)
 units_N, within_N = units_N + 0, within_N + 0
@@ -1133,7 +1141,7 @@ local function state(is_charged)
 if is_charged == 0 then
 ${quota_deny}
 end
-return { is_charged, unpack(rich_N or { previous_N, used_N, ahead_N and next_N or end_N, 0, 0, 0, 0, 0, 0, 0, 0 }) }
+return { is_charged, unpack(rich_N) }
 end
 return left_N, odd_N, charge, state
 end
@@ -1262,7 +1270,7 @@ return reply`,
   },
   heartbeat: {
     sha: 'df30646d4a6c442d2ec5da1fbfad6d9eef43d6a1',
-    functionName: 'headgate_6da246f8_heartbeat',
+    functionName: 'headgate_e134dd5f_heartbeat',
     text: `${timed}
 local keep_us = tonumber(ARGV[3])
 local remember_us = tonumber(ARGV[4])
@@ -1287,7 +1295,7 @@ return { live, string.format('%.0f', now), before or '', live + missed, redis.ca
   },
   history: {
     sha: 'd2f3a93d444e77efa91ef15c9fd6c09f2261531e',
-    functionName: 'headgate_6da246f8_history',
+    functionName: 'headgate_e134dd5f_history',
     text: `if ARGV[1] == '' then
 return redis.call('HGETALL', KEYS[1])
 end
@@ -1302,7 +1310,7 @@ return {}`,
   },
   overrides: {
     sha: 'e122a0861cb1d342b848e6f8f30bdc53d6e03c5b',
-    functionName: 'headgate_6da246f8_overrides',
+    functionName: 'headgate_e134dd5f_overrides',
     text: `${timed}
 local now_us = now
 local now = math.floor(now_us / 1000)
@@ -1380,8 +1388,8 @@ for i = 1, #kept do reply[#reply + 1] = kept[i] end
 return reply`,
   },
   peek: {
-    sha: '20f7185e4eca0064485efdb04a8ab4b24414db8a',
-    functionName: 'headgate_6da246f8_peek',
+    sha: '384b54d86288377f06a6159c2e5fad43543a8254',
+    functionName: 'headgate_e134dd5f_peek',
     text: `${state}
 local function look_at_ban(key_N, cost_N, units_N, within_N, spans_text_N)
 units_N, within_N = units_N + 0, within_N + 0
@@ -1400,7 +1408,7 @@ units_N, span_N = units_N + 0, span_N + 0
 ${quota_prepare}
 ${quota_load}
 ${quota_deny}
-return { 0, unpack(rich_N or { previous_N, used_N, ahead_N and next_N or end_N, 0, 0, 0, 0, 0, 0, 0, 0 }) }
+return { 0, unpack(rich_N) }
 end
 local function look_at_parts(key_N, cost_N, units_N, span_N, parts_N)
 units_N, span_N, parts_N = units_N + 0, span_N + 0, parts_N + 0
@@ -1445,7 +1453,7 @@ return reply`,
   },
   permissions: {
     sha: 'dc3ab99bc081a315232f352ed18cd89b2d2109c8',
-    functionName: 'headgate_6da246f8_permissions',
+    functionName: 'headgate_e134dd5f_permissions',
     text: `local missing = {}
 if redis.acl_check_cmd then
 for _, command in ipairs(ARGV) do
@@ -1457,8 +1465,8 @@ end
 return missing`,
   },
   refund: {
-    sha: '70aff926861ac1e6cc75320b32fcd98b9bcfc513',
-    functionName: 'headgate_6da246f8_refund',
+    sha: '80addb473ab41a8f0efe46f07864c658cfbbc1d8',
+    functionName: 'headgate_e134dd5f_refund',
     text: `${state}
 local function refund_permits(key_N, amount, charged_at, held_since, units_N, span_N)
 units_N, span_N = units_N + 0, span_N + 0
@@ -1573,7 +1581,7 @@ return reply`,
   },
   renew: {
     sha: 'a91ef1f89508ab033baeef35e97c9bb419b9e5e6',
-    functionName: 'headgate_6da246f8_renew',
+    functionName: 'headgate_e134dd5f_renew',
     text: `${state}
 local function renew_permits(key_N, amount, charged_at, units_N, span_N)
 units_N, span_N = units_N + 0, span_N + 0
@@ -1596,8 +1604,8 @@ end
 return reply`,
   },
   reset: {
-    sha: 'b2e8ea8af2f68586af5bf6e0890e0c0a78a26901',
-    functionName: 'headgate_6da246f8_reset',
+    sha: '968508d8feb126ed132ec6ff94eb03e4a3100ea4',
+    functionName: 'headgate_e134dd5f_reset',
     text: `${state}
 local function reset_ban(key_N, units_N, within_N, spans_text_N)
 units_N, within_N = units_N + 0, within_N + 0
@@ -1665,7 +1673,7 @@ return forgotten`,
   },
   statistics: {
     sha: 'af68efb1ea7ae8fe3bf3d7b1c66d9c5b5b18a8cc',
-    functionName: 'headgate_6da246f8_statistics',
+    functionName: 'headgate_e134dd5f_statistics',
     text: `${timed}
 local keep_us = tonumber(ARGV[4])
 local name = ARGV[2]
