@@ -160,6 +160,38 @@ describe.each(Object.keys(benches))('bans that grow, in %s', name => {
     await limiter.close()
   })
 
+  it('in compare this process bans by its own denials, and the store by those it would have made', async () => {
+    const events: HeadgateEvent[] = []
+    const { misbehave, check, limiter } = await open({
+      policies: { login: { ...LOGIN, mode: 'compare' } as never },
+      onEvent: event => void events.push(event),
+    })
+    await misbehave()
+    const isBannedInStore = async () => (await limiter.inspect('user:42')).text.includes('banned for another')
+    await waitUntil('the store has banned', isBannedInStore)
+    expect(limiter.counts()).toMatchObject({ bans: { login: 1 }, shadowDivergence: 0 })
+    expect(events.filter(({ type }) => type === 'ban')).toEqual([{ type: 'ban', policy: 'login', level: 1 }])
+    await limiter.unban('user:42')
+    expect(await isBannedInStore()).toBe(false)
+    expect((await check()).reason).toBe('limit-exceeded')
+    await limiter.close()
+  })
+
+  it('success ends it all in compare, too: here and in the store', async () => {
+    const { check, limiter } = await open({
+      policies: { login: { ...LOGIN, mode: 'compare' } as never },
+    })
+    await check()
+    const succeeded = await check()
+    for (let time = 0; time < 3; time++) expect((await check()).allowed).toBe(false)
+    const isBannedInStore = async () => (await limiter.inspect('user:42')).text.includes('banned for another')
+    await waitUntil('the store has banned', isBannedInStore)
+    await limiter.forgive(succeeded)
+    expect(await isBannedInStore()).toBe(false)
+    expect((await check()).allowed).toBe(true)
+    await limiter.close()
+  })
+
   it('a ban is an event, a count and part of what is known of a caller', async () => {
     const events: HeadgateEvent[] = []
     const { misbehave, check, limiter } = await open({ onEvent: event => void events.push(event) })

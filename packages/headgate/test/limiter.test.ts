@@ -178,6 +178,27 @@ describe('refund', () => {
     expect((await one.peek('user:1', { policy: 'api' })).remaining).toBe(5)
   })
 
+  it('what others paid comes back once, whoever gives it back first', async () => {
+    const policies = {
+      login: slidingWindowLog({ limit: 5, window: '1m' }),
+      address: tokenBucket({ capacity: 10, refillPerSecond: 1 }),
+    }
+    const store = memoryStore({ clock: manualClock() })
+    const [limiter, other] = [createLimiter({ policies, store }), createLimiter({ policies, store })]
+    const also = [{ subject: 'ip:192.0.2.1', policy: 'address' }] as const
+    for (let time = 0; time < 5; time++) await limiter.check('user:1', { policy: 'login', also })
+    const left = async () => (await limiter.peek('ip:192.0.2.1', { policy: 'address' })).remaining
+    await limiter.reset('user:1')
+    const decision = await limiter.check('user:1', { policy: 'login', also })
+    expect(await left()).toBe(4)
+    await limiter.forgive(decision)
+    expect(await left()).toBe(5)
+    await limiter.forgive(decision)
+    expect(await limiter.refund(decision)).toBe(0)
+    await expect(other.forgive(decision)).rejects.toMatchObject({ field: 'decision' })
+    expect(await left()).toBe(5)
+  })
+
   it('refund gives back what was charged, once', async () => {
     const { limiter } = setUp()
     const first = await limiter.check('user:42', { policy: 'api', cost: 2 })

@@ -7,6 +7,7 @@ import type { Store } from '../store/store.js'
 import { type Clock, systemTimers } from '../time/clock.js'
 import { Permits } from './permits.js'
 import { type Actual, type RefundOptions, Refunds } from './refunds.js'
+import { StrikeStore } from './strike-store.js'
 
 export interface ComparisonOptions {
   readonly clock: Clock
@@ -15,6 +16,9 @@ export interface ComparisonOptions {
   /** Called with the store's own decisions, before they are compared. */
   onStoreDecided(check: PendingCheck): void
   onDivergence(): void
+  /** Called when a ban of this process has begun. */
+  onBan(check: Check, level: number): void
+  isClosed(): boolean
   /** Called when permits of this process have been given back. */
   onFreed(permits: readonly Refund[]): void
   /** Whether the store is closed for a settlement. */
@@ -30,17 +34,22 @@ export class Comparison {
   readonly #permitsInStore: Permits
   readonly #here: Refunds
   readonly #inStore: Refunds
+  readonly #strikes: StrikeStore
+  readonly #strikesInStore: StrikeStore
   /** The store's decision for each decision of this process; null if it did not charge. */
   readonly #other = new WeakMap<Decision, Promise<Decision | null>>()
 
   constructor(options: ComparisonOptions) {
-    const { clock, store, onFreed } = options
+    const { clock, store, onFreed, onBan, isClosed } = options
     this.#options = options
     this.#local = new MemoryStore({ clock })
     this.#permits = new Permits(this.#local, { clock, timers: systemTimers, onFreed })
     this.#permitsInStore = new Permits(store, { clock, timers: systemTimers, onFreed: () => {} })
     this.#here = new Refunds(this.#local)
     this.#inStore = new Refunds(store, options.isTooLate)
+    this.#strikes = new StrikeStore({ store: this.#local, onBan, isClosed })
+    // The bans of the store bind nobody, and are not told.
+    this.#strikesInStore = new StrikeStore({ store, onBan() {}, isClosed })
   }
 
   /** Whether a decision was made here. */
@@ -69,6 +78,11 @@ export class Comparison {
     this.#permits.hold(check, decision)
   }
 
+  /** Bans by what this process decides. */
+  saw(check: PendingCheck): void {
+    this.#strikes.saw(check)
+  }
+
   /** In the background, because the request has its decision. Only the store's own decisions are compared, not its fallback's. */
   async #askStore(check: PendingCheck): Promise<Decision | null> {
     const { store, onStoreDecided, onDivergence, warn } = this.#options
@@ -90,6 +104,7 @@ export class Comparison {
       return null
     }
     onStoreDecided(asked)
+    if (check.plan.hasBan) this.#strikesInStore.saw(asked)
     if (asked.source !== store.source) return null
     if (asked.allowed !== check.allowed) onDivergence()
     if (!asked.allowed) return null
@@ -117,6 +132,12 @@ export class Comparison {
     await this.#here.settle(decision, actual)
     const charged = await this.#other.get(decision)
     if (charged) await this.#inStore.settle(charged, actual)
+  }
+
+  async forgive(decision: Decision): Promise<void> {
+    await this.#here.forgive(decision)
+    const charged = await this.#other.get(decision)
+    if (charged) await this.#inStore.forgive(charged)
   }
 
   reset(checks: readonly Check[]): void {

@@ -2,9 +2,8 @@
  * A limiter: who asks and what for becomes one pending check, the store decides it, and the caller gets the decision.
  * Policies by name (`check`) and rules by request (`request`) are two resolvers; everything else is the same.
  */
-import type { Strike, Strikes } from '../algorithms/algorithm.js'
 import type { Duration } from '../algorithms/durations.js'
-import { type Check, type FailureMode, type Refund, stateOf } from '../check/check.js'
+import { type Check, type FailureMode, stateOf } from '../check/check.js'
 import { type CheckOptions, parseCost } from '../check/check-options.js'
 import { PendingCheck } from '../check/pending-check.js'
 import { type CheckContext, type NamedLimit, NO_LABELS, Plan } from '../check/plan.js'
@@ -64,6 +63,7 @@ import { OverrideCache } from './override-cache.js'
 import { Permits } from './permits.js'
 import { type Actual, type RefundOptions, Refunds, type Reservation } from './refunds.js'
 import { rejectOptions, rejectOtherFleet } from './rejections.js'
+import { StrikeStore } from './strike-store.js'
 
 interface CommonOptions {
   /** Where limits are kept. Default: in this process, the embedded store. */
@@ -385,7 +385,7 @@ class PolicyLimiter implements RuleLimiter {
   readonly #refunds: Refunds
   readonly #queue: FairQueue
   readonly #counter = new Counter()
-  #strikes: Strikes<Check> | null = null
+  readonly #strikes: StrikeStore
   readonly #comparison: Comparison
   readonly #unwatch: () => void
   #isClosed = false
@@ -404,6 +404,9 @@ class PolicyLimiter implements RuleLimiter {
     const statistics = options.statistics ?? this.#store.statistics
     const recorder = recorderOf(statistics)
     this.#refunds = new Refunds(this.#store, () => this.#isTooLate())
+    const onBan = (check: Check, level: number) => this.#onBan(check, level)
+    const isClosed = () => this.#isClosed
+    this.#strikes = new StrikeStore({ store: this.#store, onBan, isClosed })
     this.#queue = createFairQueue({
       // They wait in real time, whatever clock the store uses.
       clock: systemClock,
@@ -423,7 +426,7 @@ class PolicyLimiter implements RuleLimiter {
       onDecided: check => this.#onDecided(check),
       hold: (check, decision) =>
         (check.plan.isCompared ? this.#comparison : this.#permits).hold(check, decision),
-      mayStrike: check => this.#mayStrike(check),
+      mayStrike: check => (check.plan.isCompared ? this.#comparison : this.#strikes).saw(check),
     }
     this.#plans = new Plans(this.#context)
     const warn = warnThrottled(options.onWarning ?? (message => this.#logger.warn({}, message)), clock)
@@ -458,6 +461,8 @@ class PolicyLimiter implements RuleLimiter {
       store: this.#store,
       warn,
       onFreed,
+      onBan,
+      isClosed,
       onStoreDecided: check => {
         if (check.plan.hasShadow) this.#counter.countShadow(check)
       },
@@ -592,10 +597,8 @@ class PolicyLimiter implements RuleLimiter {
 
   async forgive(decision: Decision): Promise<void> {
     this.#rejectClosed()
-    const { own, refunds } = chargesOf(decision)
-    if (own.length === 0 || decision.source !== this.#store.source) return
-    this.#comparison.reset(own)
-    await Promise.all([this.#store.reset(own), refunds.length > 0 && this.#store.refund(refunds)])
+    this.#rejectForeign(decision)
+    await (this.#comparison.has(decision) ? this.#comparison : this.#refunds).forgive(decision)
   }
 
   async ban(subject: SubjectInput | StoredSubject, duration: Duration, about: BanNote = {}): Promise<void> {
@@ -611,6 +614,7 @@ class PolicyLimiter implements RuleLimiter {
     const bans = this.#statesOf(name).filter(
       check => check.subject === name && check.limit.algorithm.strikes !== undefined,
     )
+    this.#comparison.reset(bans)
     await Promise.all([
       this.overrides.remove({ subject: { stored: name }, ban: true }),
       bans.length > 0 && this.#store.reset(bans),
@@ -770,34 +774,8 @@ class PolicyLimiter implements RuleLimiter {
     )
   }
 
-  /** Lets the ban of a policy see a decision. It is made by the policy that has one: no other program bundles it. */
-  #mayStrike(check: PendingCheck): void {
-    const ban = check.plan.limits.find(({ limit }) => limit.algorithm.strikes !== undefined)
-    this.#strikes ??= ban?.limit.algorithm.strikes?.((...report) => this.#strike(...report)) ?? null
-    this.#strikes?.saw(check)
-  }
-
-  /** In the background: nobody waits for it, and a strike that is lost is one denial fewer. */
-  #strike(strikes: readonly Strike<Check>[], done: () => void): void {
-    const refunds = strikes.map(({ check, units, isLocal }) => ({
-      check,
-      units: -units,
-      chargedAtUs: null,
-      isLocal,
-    }))
-    const told = (levels: readonly number[]): void => {
-      for (const [index, level] of levels.entries()) if (level > 0) this.#onBan(refunds[index]?.check, level)
-    }
-    const levels = this.#isClosed ? [] : this.#store.refund(refunds)
-    if (!(levels instanceof Promise)) {
-      told(levels)
-      done()
-    } else levels.then(told, () => {}).then(done)
-  }
-
   /** A ban has begun. */
-  #onBan(check: Check | undefined, level: number): void {
-    if (check === undefined) return
+  #onBan(check: Check, level: number): void {
     const policy = policyOf(check.name)
     this.#counter.countBan(policy)
     this.#emit?.({ type: 'ban', policy, level })
@@ -882,28 +860,6 @@ function storeOf({ store, clock }: CommonOptions): Store {
   if (typeof store?.decide === 'function') return store
   const expected = 'what memoryStore() or redisStore() returns'
   throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'store', expected, store)
-}
-
-/** What an admitted request charged: the states of its caller, and what others paid with it. */
-function chargesOf(decision: Decision): {
-  readonly own: readonly Check[]
-  readonly refunds: readonly Refund[]
-} {
-  const check = Decision.checkOf(decision)
-  const { plan } = check
-  if (check.charged < 0 || check.isUnlooked || check.isPeek) return { own: [], refunds: [] }
-  const isOwn = (index: number): boolean => (plan.targets[index] ?? 0) === 0
-  const all = plan.limits.map((_, index) => index)
-  return {
-    own: all.filter(isOwn).map(index => check.checkOf(index)),
-    refunds: all.flatMap(index => {
-      const chargedAtUs = check.chargedAt(index)
-      const state = check.checkOf(index)
-      // A permit is released, not refunded.
-      if (isOwn(index) || chargedAtUs < 0 || state.limit.algorithm.renew !== undefined) return []
-      return [{ check: state, units: state.cost, chargedAtUs }]
-    }),
-  }
 }
 
 function namedStates(checks: readonly Check[], isExpected = false): KeptState[] {

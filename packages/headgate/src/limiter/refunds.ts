@@ -80,6 +80,30 @@ export class Refunds {
     if (refunds.length > 0) await this.#store.refund(refunds)
   }
 
+  /** Forgets what the caller has used; others who paid with it get back what of this request has not come back already. */
+  async forgive(decision: Decision): Promise<void> {
+    const check = Decision.checkOf(decision)
+    const { plan } = check
+    if (check.charged < 0 || check.isUnlooked || check.isPeek || decision.source !== this.#store.source)
+      return
+    const already = this.#refunded.get(decision) ?? 0
+    this.#refunded.set(decision, decision.cost)
+    const own: Check[] = []
+    const refunds: Refund[] = []
+    for (const index of plan.limits.keys()) {
+      const state = check.checkOf(index)
+      const chargedAtUs = check.chargedAt(index)
+      const units = countsRequests(state.limit) && already < decision.cost ? state.cost : state.cost - already
+      if ((plan.targets[index] ?? 0) === 0) own.push(state)
+      else if (chargedAtUs >= 0 && units > 0 && isCharged({ check: state, chargedAtUs }))
+        refunds.push({ check: state, units, chargedAtUs })
+    }
+    await Promise.all([
+      own.length > 0 && this.#store.reset(own),
+      refunds.length > 0 && this.#store.refund(refunds),
+    ])
+  }
+
   /**
    * Whether the bounds have room for a refund, which is charged to them like a request to its limits. Where the store
    * cannot be asked, they have none.
