@@ -178,7 +178,9 @@ function LimitTable({ names, limits }: { names: readonly string[]; limits: reado
     >
       {limits.map((limit, index) => (
         <tr key={`${names[index]} ${index}`}>
-          <th scope="row">{names[index]}</th>
+          <th scope="row">
+            {names[index]} <BanStep ban={limit.ban} />
+          </th>
           <td class="minor">{limit.rule}</td>
           <td class="minor share">
             <meter min={0} max={Math.max(1, limit.limit)} high={limit.limit * 0.9} value={limit.used}>
@@ -193,6 +195,13 @@ function LimitTable({ names, limits }: { names: readonly string[]; limits: reado
       ))}
     </TablePanel>
   )
+}
+
+/** Says at which step of a ban that grows the caller is. */
+function BanStep({ ban }: { ban: LimitState['ban'] }) {
+  if (ban === null || ban.level === 0) return null
+  const step = `step ${ban.level} of ${ban.stepsMs.length}`
+  return <span class="tag">{ban.bannedForMs > 0 ? `banned, ${step}` : `was banned, ${step}`}</span>
 }
 
 /** In the name of what an address pays for callers that anybody can make up: an override of the caller changes nothing there. */

@@ -194,17 +194,30 @@ describe.each(Object.keys(benches))('bans that grow, in %s', name => {
 
   it('a ban is an event, a count and part of what is known of a caller', async () => {
     const events: HeadgateEvent[] = []
-    const { misbehave, check, limiter } = await open({ onEvent: event => void events.push(event) })
+    const { misbehave, check, clock, limiter } = await open({ onEvent: event => void events.push(event) })
     await check()
     await check()
     await check()
     expect((await limiter.inspect('user:42')).text).toContain('not banned, 1 denials so far')
     await misbehave()
     expect((await limiter.inspect('user:42')).text).toMatch(
-      /login\.ban .*ban after 3 denials within 1m, for 1m, then 10m, then 1h, banned for another 60 s/,
+      /login\.ban .*ban after 3 denials within 1m, for 1m, then 10m, then 1h, banned for another 60 s, step 1 of 3/,
     )
+    const banOf = async () =>
+      (await limiter.inspect('user:42')).limits.find(({ name }) => name === 'login.ban')?.ban
+    const stepsMs = [60_000, 600_000, 3_600_000]
+    expect(await banOf()).toEqual({ level: 1, stepsMs, strikes: 0, bannedForMs: 60_000 })
     expect(limiter.counts().bans).toEqual({ login: 1 })
     expect(events.filter(({ type }) => type === 'ban')).toEqual([{ type: 'ban', policy: 'login', level: 1 }])
+    clock.advanceMs(60_000)
+    for (let time = 0; time < 4; time++) await check()
+    expect(await banOf()).toEqual({ level: 1, stepsMs, strikes: 2, bannedForMs: 0 })
+    expect((await limiter.inspect('user:42')).text).toContain(
+      'not banned, 2 denials so far, the next ban is step 2 of 3',
+    )
+    await check()
+    expect(await banOf()).toEqual({ level: 2, stepsMs, strikes: 0, bannedForMs: 600_000 })
+    expect((await limiter.inspect('user:43')).limits.map(({ ban }) => ban)).toEqual([])
     await limiter.close()
   })
 

@@ -57,8 +57,11 @@ export interface Outcome {
   resetAfterUs: number
   /** The time the charge counts at; `NOT_CHARGED` if none was made. */
   chargedAtUs: number
-  /** The parts of a quota that the charge has reached, in percent, of those that events tell; null if none. Only quotas write it. */
-  crossed?: readonly number[] | null
+  /**
+   * What is told beside the numbers, or null: of a quota the parts that the charge has reached, in percent, of those that events
+   * tell; of a ban how many there were.
+   */
+  told?: readonly number[] | null
 }
 
 /** The states of one limit in memory, by row number. */
@@ -195,6 +198,33 @@ export interface UsageBefore {
   readonly overage: number
 }
 
+/** How a caller stands, as a store told it. */
+export interface Standing {
+  readonly remaining: number
+  /** 0 if a unit is free. */
+  readonly waitMs: number
+  readonly resetAfterMs: number
+  readonly told: readonly number[] | null
+}
+
+/** How a caller stands, for operators. */
+export interface StandingTold {
+  readonly text: string
+  readonly ban: BanStanding
+}
+
+/** How a caller stands with a ban that grows. */
+export interface BanStanding {
+  /** The step of `stepsMs` that it is at, or was at last; 0 if it was never banned, or that is forgotten. */
+  readonly level: number
+  /** How long each ban lasts. */
+  readonly stepsMs: readonly number[]
+  /** Denials since, of which `after` are the next ban. */
+  readonly strikes: number
+  /** How long the ban still lasts; 0 if none does. */
+  readonly bannedForMs: number
+}
+
 /** What an option of a policy file may be. */
 export type OptionValue = string | number | readonly string[] | { readonly [name: string]: number }
 
@@ -236,13 +266,7 @@ export interface Algorithm<L extends Limit = Limit, S = unknown> {
   /** The algorithm and its numbers in words, for `explain`. */
   describe(limit: L): string
   /** How a caller stands, in words, for `inspect`; left out where that is what is left, and when more comes. */
-  standing?(
-    limit: L,
-    remaining: number,
-    waitMs: number,
-    resetAfterMs: number,
-    words: (ms: number) => string,
-  ): string
+  standing?(limit: L, now: Standing, words: (ms: number) => string): StandingTold
 
   // Other numbers. The id stays, so that usage counted under the old numbers counts under the new ones.
   /** The limit with `units` units; a bucket refills faster or slower by `factor`. */

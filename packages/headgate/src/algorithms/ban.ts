@@ -145,6 +145,7 @@ function decide(
   const waitUs = leftUs(limit, state, nowUs)
   out.waitUs = waitUs
   out.chargedAtUs = NOT_CHARGED
+  out.told = state.level > 0 && !isForgotten(limit, state, nowUs) ? [state.level] : null
   if (waitUs > 0) {
     out.remaining = 0
     out.resetAfterUs = waitUs
@@ -262,10 +263,16 @@ export const banAlgorithm: Algorithm<BanLimit, BanState> = {
   }),
   describe: ({ limit, withinUs, forUs }) =>
     `ban after ${limit} denials within ${formatDurationUs(withinUs)}, for ${forUs.map(formatDurationUs).join(', then ')}`,
-  standing({ limit }, remaining, waitMs, resetAfterMs, words) {
-    if (waitMs > 0) return `banned for another ${words(waitMs)}`
-    if (resetAfterMs === 0) return 'not banned'
-    return `not banned, ${limit - remaining} denials so far; all forgotten in ${words(resetAfterMs)}`
+  standing({ limit, forUs }, { remaining, waitMs, resetAfterMs, told }, words) {
+    // With another list in force, a level may be beyond its end.
+    const level = Math.min(told?.[0] ?? 0, forUs.length)
+    const strikes = waitMs > 0 ? 0 : Math.max(0, limit - remaining)
+    const ban = { level, stepsMs: forUs.map(us => us / 1000), strikes, bannedForMs: waitMs }
+    const stepText = (step: number): string => `step ${Math.min(step, forUs.length)} of ${forUs.length}`
+    if (waitMs > 0) return { ban, text: `banned for another ${words(waitMs)}, ${stepText(level)}` }
+    if (resetAfterMs === 0) return { ban, text: 'not banned' }
+    const text = `not banned, ${strikes} denials so far, the next ban is ${stepText(level + 1)}; all forgotten in ${words(resetAfterMs)}`
+    return { ban, text }
   },
   // How many may come has nothing to do with how often they may be denied.
   resize: limit => limit,

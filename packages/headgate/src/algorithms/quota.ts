@@ -248,7 +248,7 @@ function decide(
     out.remaining = shownLeft(limit, state)
     out.resetAfterUs = period.endMs * MS_US - nowUs
     out.chargedAtUs = Math.max(period.startMs * MS_US, nowUs)
-    out.crossed = crossed(limit, before, state.used)
+    out.told = crossed(limit, before, state.used)
     return
   }
   out.remaining = shownLeft(limit, now)
@@ -381,7 +381,7 @@ function charged(
   out.remaining = left
   out.resetAfterUs = endUs - nowUs
   out.chargedAtUs = nowUs
-  out.crossed = crossed(limit, limit.limit - left - units, limit.limit - left)
+  out.told = crossed(limit, limit.limit - left - units, limit.limit - left)
 }
 
 export const quotaAlgorithm: Algorithm<QuotaLimit, QuotaState> = {

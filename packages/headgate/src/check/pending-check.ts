@@ -74,8 +74,7 @@ export class PendingCheck implements Outcome {
   remaining = 0 as number
   resetAfterUs = 0 as number
   chargedAtUs: number = NOT_CHARGED
-  /** The parts of a quota that the charge has reached, in percent; null if none. */
-  crossed: readonly number[] | null = null
+  told: readonly number[] | null = null
   /** The alternative that was charged; −1 while none is, and for a denial. */
   charged: number = DENIED
   /** The limiter's clock when it was asked. */
@@ -100,8 +99,8 @@ export class PendingCheck implements Outcome {
   /** The request it is about, until it is settled: what is remembered of a denial does not keep it. */
   request: RequestFacts | null = null
   private numbers: number[] | null = null
-  /** `crossed` of one of several limits. */
-  private crossedOf: Map<number, readonly number[]> | null = null
+  /** `told` of each of several limits. */
+  private toldOf: Map<number, readonly number[]> | null = null
   private waiter: CheckWaiter | null = null
   private failure: { readonly error: unknown } | null = null
   private made: Decision | null = null
@@ -203,10 +202,10 @@ export class PendingCheck implements Outcome {
   keep(index: number): void {
     const { limits } = this.plan
     if (limits.length === 1) return
-    if (this.crossed !== null) {
-      this.crossedOf ??= new Map()
-      this.crossedOf.set(index, this.crossed)
-      this.crossed = null
+    if (this.told !== null) {
+      this.toldOf ??= new Map()
+      this.toldOf.set(index, this.told)
+      this.told = null
     }
     this.numbers ??= new Array(limits.length * PER_LIMIT).fill(0)
     const at = index * PER_LIMIT
@@ -216,17 +215,19 @@ export class PendingCheck implements Outcome {
     this.numbers[at + CHARGED_AT] = this.chargedAtUs
   }
 
-  /** `crossed` of a limit. */
-  crossedAt(index: number): readonly number[] | null {
-    return this.plan.limits.length === 1 ? this.crossed : (this.crossedOf?.get(index) ?? null)
+  /** What was told of a limit beside its numbers; null if nothing. */
+  toldBeside(index: number): readonly number[] | null {
+    return this.plan.limits.length === 1 ? this.told : (this.toldOf?.get(index) ?? null)
   }
 
-  /** The limits of which the charge has reached a part that events tell, in percent. */
+  /** The quotas of which the charge has reached a part that events tell, in percent. */
   crossings(): readonly { readonly index: number; readonly percent: number }[] {
-    if (this.charged < 0) return NO_CROSSINGS
-    if (this.crossed !== null) return this.crossed.map(percent => ({ index: 0, percent }))
-    if (this.crossedOf === null) return NO_CROSSINGS
-    return [...this.crossedOf].flatMap(([index, crossed]) => crossed.map(percent => ({ index, percent })))
+    if (this.charged < 0 || (this.told === null && this.toldOf === null)) return NO_CROSSINGS
+    return this.plan.limits.flatMap(({ limit }, index) =>
+      limit.algorithm.account === undefined
+        ? []
+        : (this.toldBeside(index) ?? []).map(percent => ({ index, percent })),
+    )
   }
 
   /** Takes over the numbers of the same question, as they are `laterUs` after it was asked. */

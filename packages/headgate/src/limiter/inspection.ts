@@ -1,6 +1,7 @@
 /**
  * Everything that is kept about a subject: which limits, how much of each is left, and where it is stored.
  */
+import type { BanStanding } from '../algorithms/algorithm.js'
 import { type Check, stateOf } from '../check/check.js'
 import type { PendingCheck } from '../check/pending-check.js'
 import type { Plans } from '../check/plans.js'
@@ -38,6 +39,8 @@ export interface InspectedLimit {
   readonly retryAfterMs: number | null
   /** Until all of it is free. */
   readonly resetAfterMs: number
+  /** How the subject stands with a ban that grows; null for any other limit. */
+  readonly ban: BanStanding | null
   /** The key in Redis; null without Redis. */
   readonly key: string | null
   readonly text: string
@@ -140,9 +143,9 @@ function inspected(
   const remaining = asked.left(index)
   const retryAfterMs = toWaitMs(asked.wait(index))
   const resetAfterMs = toMs(asked.resetAfter(index))
-  const words =
-    limit.algorithm.standing?.(limit, remaining, retryAfterMs ?? 0, resetAfterMs, roughly) ??
-    stateWords(remaining, retryAfterMs, resetAfterMs)
+  const now = { remaining, waitMs: retryAfterMs ?? 0, resetAfterMs, told: asked.toldBeside(index) }
+  const standing = limit.algorithm.standing?.(limit, now, roughly)
+  const words = standing?.text ?? stateWords(remaining, retryAfterMs, resetAfterMs)
   return {
     rule,
     name,
@@ -154,6 +157,7 @@ function inspected(
     remaining,
     retryAfterMs,
     resetAfterMs,
+    ban: standing?.ban ?? null,
     key,
     text: `  ${name} by ${rule}, scope ${scope}, of ${printable(subject)}: ${limit.algorithm.describe(limit)}, ${words}`,
   }

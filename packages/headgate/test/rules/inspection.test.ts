@@ -84,6 +84,7 @@ describe('inspect', () => {
     const { text: words, ...numbers } = limits[0] as (typeof limits)[number]
     expect(numbers).toEqual({
       rule: 'default',
+      ban: null,
       name: 'api.log-1m',
       scope: 'global',
       subject: 'user:42',

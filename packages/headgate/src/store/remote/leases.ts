@@ -260,7 +260,7 @@ class HeldUnits {
       const remaining = (granted as PendingCheck).left(at) + this.left
       const resetAfterUs = Math.max(0, (granted as PendingCheck).resetAfter(at) - passedUs)
       const chargedAtUs = check.isPeek ? NOT_CHARGED : (granted as PendingCheck).chargedAt(at)
-      if (isFirst) check.crossed = (granted as PendingCheck).crossedAt(at)
+      if (isFirst) check.told = (granted as PendingCheck).toldBeside(at)
       check.set(index, 0, remaining, resetAfterUs, chargedAtUs)
     }
     check.charged = 0

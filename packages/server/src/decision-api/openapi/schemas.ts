@@ -111,6 +111,7 @@ const Decision = object(
         'paused',
         'skipped',
         'shadow',
+        'banned',
         'store-unavailable',
       ],
     },
@@ -143,6 +144,18 @@ const InspectedLimit = object({
   remaining: { type: 'number' },
   retryAfterMs: waitMs,
   resetAfterMs: { type: 'number' },
+  ban: {
+    anyOf: [
+      object({
+        level: { type: 'integer', minimum: 0, description: 'The step it is at, or was at last; 0 if none.' },
+        stepsMs: { type: 'array', items: { type: 'number' }, description: 'How long each ban lasts.' },
+        strikes: { type: 'integer', minimum: 0, description: 'Denials since.' },
+        bannedForMs: { type: 'number', description: 'How long the ban still lasts; 0 if none does.' },
+      }),
+      { type: 'null' },
+    ],
+    description: 'How the subject stands with a ban that grows; null for any other limit.',
+  },
   key: { ...orNull('string'), description: 'The key in Redis.' },
   text: { type: 'string' },
 })
