@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import express from 'express'
 import { afterEach, expect, it } from 'vitest'
-import { defineConfig } from '../src/config.js'
+import { defineConfig, parseConfig } from '../src/config.js'
 import { rateLimit } from '../src/express.js'
 import { createLimiter, type Limiter, login, together } from '../src/index.js'
 
@@ -52,6 +52,17 @@ const inCode = () => {
   )
 }
 
+const byReadyPolicy = async () => {
+  const text = `
+rules:
+  - match: { method: POST, path: /login }
+    policy: login
+`
+  const limiter = createLimiter({ config: await parseConfig(text, 'headgate.yaml') })
+  limiters.push(limiter)
+  return serve(rateLimit({ limiter, subject: req => [`user:${req.body.account}`, `ip:${req.ip}`] }))
+}
+
 const byFile = () => {
   const { 'login-address': address, login: account } = login()
   const config = defineConfig({
@@ -74,6 +85,7 @@ const byFile = () => {
 it.each([
   ['in code', inCode],
   ['by a policy file', byFile],
+  ['by the ready policy of a file', byReadyPolicy],
 ])('a login %s is guarded against guesses, and its owner gets in', async (_, open) => {
   const attempt = await open()
   const statuses: number[] = []
@@ -92,6 +104,7 @@ it.each([
 it.each([
   ['in code', inCode],
   ['by a policy file', byFile],
+  ['by the ready policy of a file', byReadyPolicy],
 ])('credential stuffing over many addresses gets a few guesses at each, %s', async (_, open) => {
   const attempt = await open()
   let guesses = 0
@@ -108,6 +121,7 @@ it.each([
 it.each([
   ['in code', inCode],
   ['by a policy file', byFile],
+  ['by the ready policy of a file', byReadyPolicy],
 ])(
   'password spraying over many accounts is slow, also for who gets into one of them, %s',
   async (_, open) => {
@@ -123,8 +137,11 @@ it.each([
   },
 )
 
-it('a login that succeeds forgets the failures before it, and the strikes', async () => {
-  const attempt = await inCode()
+it.each([
+  ['in code', inCode],
+  ['by the ready policy of a file', byReadyPolicy],
+])('a login that succeeds forgets the failures before it, and the strikes, %s', async (_, open) => {
+  const attempt = await open()
   for (let round = 0; round < 4; round++) {
     for (let guess = 0; guess < 4; guess++)
       expect((await attempt('user1', 'typo', '203.0.113.7')).status).toBe(401)

@@ -16,6 +16,7 @@ import type { Complaint, ConfigWarningCode, Path, Warn } from './config-error.js
 import { parseCostKey } from './file/path-pattern.js'
 import type { ReadFile } from './file/policy-file.js'
 import type { ReadRule } from './file/rule.js'
+import { policiesCharged } from './ready-policies.js'
 import { isMapLike, peekMap } from './shape/maps.js'
 import type { Names, Place } from './shape/shape.js'
 import { ANONYMOUS, ruleName, toMatch } from './to-config.js'
@@ -278,8 +279,11 @@ function* typesOtherThan(
     const type = subject.slice(0, subject.indexOf(':'))
     if (!isFound(type)) yield [['subjects', subject], type]
   }
-  for (const [index, { match, also = [] }] of rulesOf(file)) {
+  for (const [index, { match, also = [], per }] of rulesOf(file)) {
     const { subject = [] } = match
+    // Charged together or not at all: with one that is never found, each pays alone.
+    const missing = Array.isArray(per) ? per.find(type => !isFound(type)) : undefined
+    if (missing !== undefined) yield [['rules', index, 'per'], missing]
     if (subject.length > 0 && !subject.some(isFound))
       yield [['rules', index, 'match', 'subject'], subject.join(', ')]
     for (const [number, { subject }] of also.entries()) {
@@ -340,9 +344,7 @@ function covers(stricter: Limit, limit: Limit): boolean {
 }
 
 function* policiesNeverCharged({ file }: Checked): Doubts {
-  const rules = [...rulesOf(file)].flatMap(([, rule]) => [rule, ...(rule.also ?? []), ...(rule.tokens ?? [])])
-  const charges = [...rules, ...(file.subjects?.values() ?? []), file.default, file.global]
-  const charged = new Set(charges.map(charge => charge?.policy))
+  const charged = policiesCharged(file)
   for (const name of file.policies?.keys() ?? []) {
     if (charged.has(name)) continue
     yield [

@@ -3,6 +3,7 @@ import type { DEFAULT_TIERS } from '../policy/tier-numbers.js'
 import { IssueList } from './config-error.js'
 import type { policyFile } from './file/policy-file.js'
 import { readConfig } from './read-config.js'
+import type { ReadyPolicyName } from './ready-policies.js'
 import type { NameOf } from './shape/scalars.js'
 import type { WrittenAs } from './shape/shape.js'
 
@@ -32,7 +33,11 @@ type WithNames<T, Policy extends string, Tier extends string> =
 export type ConfigOptions<P extends Policies, T extends Tiers> = {
   readonly policies?: P
   readonly tiers?: T
-} & WithNames<Omit<Written, 'policies' | 'tiers'>, NoInfer<keyof P & string>, NoInfer<TierNameOf<T>>>
+} & WithNames<
+  Omit<Written, 'policies' | 'tiers'>,
+  NoInfer<(keyof P & string) | ReadyPolicyName>,
+  NoInfer<TierNameOf<T>>
+>
 
 /**
  * Validates a configuration in code: the same fields as the policy file, under the same rules. Throws a

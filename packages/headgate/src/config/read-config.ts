@@ -4,6 +4,7 @@ import { DEFAULT_TIERS } from '../policy/tier-numbers.js'
 import { findDoubts, findMistakes } from './checks.js'
 import type { Warn } from './config-error.js'
 import { policyFile } from './file/policy-file.js'
+import { withReadyPolicies } from './ready-policies.js'
 import { partsOf, peekMap } from './shape/maps.js'
 import { type Names, Place, type Report } from './shape/shape.js'
 import { toConfig } from './to-config.js'
@@ -13,7 +14,7 @@ export function readConfig(written: unknown, report: Report, warn: Warn | null =
   const names = namesIn(written)
   const top = Place.top(names, report)
   const read = () => partsOf(policyFile).read(written, top) ?? {}
-  const file = warn === null ? read() : withoutWindowWarning(read)
+  const file = withReadyPolicies(warn === null ? read() : withoutWindowWarning(read))
   findMistakes({ file, written, names }, top)
   if (top.mistakes > 0) return null
   if (warn !== null) findDoubts({ file, written, names }, warn)

@@ -26,6 +26,26 @@ describe('what a policy file says', () => {
     expect(policies.tokens?.limits[0]).toMatchObject({ id: 'tokens-quota-week-sunday', hasOverage: true })
   })
 
+  it('a policy file names the ready policy login, which brings what a rule for logins needs', async () => {
+    const { policies, rules } = await parseFixture('login.yaml')
+    expect(policies).toMatchObject({
+      login: { limits: [{ limit: 5 }], ban: { limit: 3 } },
+      'login-address': { limits: [{ limit: 20 }] },
+    })
+    const brought = { per: ['user', 'ip'], also: [{ subject: 'ip', policy: 'login-address' }] }
+    expect(rules[0]).toMatchObject({ ...brought, resetIf: [{ from: 200, to: 399 }] })
+    expect(rules[1]).toMatchObject({ ...brought, resetIf: [{ from: 204, to: 204 }] })
+  })
+
+  it('a policy login of its own is as the file says, and nothing is there that is not named', async () => {
+    const { policies, rules } = await parseFixture('login-of-its-own.yaml')
+    expect(policies).toMatchObject({ login: { limits: [{ limit: 7 }] } })
+    expect(Object.keys(policies)).toEqual(['login'])
+    expect(rules[0]).toMatchObject({ per: 'caller' })
+    expect(rules[0]).not.toHaveProperty('also')
+    expect(Object.keys((await parseFixture('empty-map.yaml')).policies)).toEqual([])
+  })
+
   it('a policy file names a source that needs no setting by a bare word', async () => {
     const { identify } = await parseFixture('identify-by-name.yaml')
     expect(identify).toEqual([{ source: 'apikey' }, { source: 'fingerprint' }, { source: 'ip' }])

@@ -51,7 +51,7 @@ export const policyFile = record({
   },
   policies: {
     shape: policies,
-    text: 'Limits by name. All limits of a policy are charged together, or none.',
+    text: 'Limits by name. All limits of a policy are charged together, or none. [`login` and `login-address`](../guide/logins.md) are there to be named, unless the file defines its own.',
     leftOut: 'none',
   },
   levels: {

@@ -173,7 +173,10 @@ const ruleFields = record({
     leftOut: 'what it matches',
   },
   match: { shape: match, text: 'When it applies: all conditions must match.', required: true },
-  policy: { shape: nameOf('policies'), text: 'The policy to charge …' },
+  policy: {
+    shape: nameOf('policies'),
+    text: 'The policy to charge; [`login`](../guide/logins.md), unless the file has its own, also brings `per`, `also` and `resetIf` where the rule has none …',
+  },
   tier: { shape: nameOf('tiers'), text: '… or the tier.', leftOut: "the caller's" },
   cost: { shape: cost, text: 'Units a request takes.', leftOut: 'from `costs`, or 1' },
   per: {

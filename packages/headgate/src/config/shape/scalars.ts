@@ -1,5 +1,6 @@
 import { nearestName } from '../../errors/nearest-name.js'
 import { describeValue } from '../describe-value.js'
+import { READY_POLICIES } from '../ready-policies.js'
 import { mapped, type Names, type Shape, scalar } from './shape.js'
 
 /** One of a few words. */
@@ -55,15 +56,19 @@ declare const KIND: unique symbol
 /** Stands, in the types of what is written in code, for the names that a configuration defines. */
 export type NameOf<Kind extends keyof Names> = string & { readonly [KIND]: Kind }
 
-/** The name of a tier or policy that the file defines. */
+const NONE: ReadonlySet<string> = new Set()
+
+/** The name of a tier or policy that the file defines, or that is ready. */
 export function nameOf<Kind extends keyof Names>(kind: Kind): Shape<string, NameOf<Kind>> {
   const one = kind === 'tiers' ? 'tier' : 'policy'
+  const ready = kind === 'tiers' ? NONE : READY_POLICIES
   return {
     words: `the name of a ${one}`,
     schema: { type: 'string', pattern: NAME.source },
     read(value, place) {
       const known = place.names[kind]
-      if (known === null || (typeof value === 'string' && known.has(value))) return String(value)
+      if (known === null) return String(value)
+      if (typeof value === 'string' && (known.has(value) || ready.has(value))) return value
       // Getters, because a file full of mistakes must not search all its names for mistakes that are never shown.
       return place.reject({
         get expected() {
@@ -71,7 +76,7 @@ export function nameOf<Kind extends keyof Names>(kind: Kind): Shape<string, Name
         },
         got: describeValue(value),
         get suggestion() {
-          return nearestName(value, known)
+          return nearestName(value, [...known, ...ready])
         },
       })
     },
