@@ -136,7 +136,7 @@ export class InForce {
         : [{ policy: only }]
     const subject = 'subject' in target ? target.subject : ANYBODY
     const levels = charges.map(charge => askedLevel(active, { subject, charge, scope: GLOBAL }, nowUs))
-    return { levels, otherRules: new Map() }
+    return { levels, otherRules: new Map(), otherPolicies: new Map() }
   }
 
   async reload(config: Config): Promise<void> {

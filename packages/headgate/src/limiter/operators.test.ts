@@ -31,7 +31,7 @@ it('limits that were switched off in a store that lost it are on again after fiv
     store,
     nameSubject: String,
     active: () => undefined as never,
-    concerned: () => ({ levels: [], otherRules: new Map() }),
+    concerned: () => ({ levels: [], otherRules: new Map(), otherPolicies: new Map() }),
     onControl: () => {},
     overrides: new OverrideCache(
       clock,

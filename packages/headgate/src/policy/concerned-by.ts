@@ -24,7 +24,7 @@ export function concernedBy(active: ActiveConfig, target: OverrideTarget, nowUs:
   if (rule !== undefined) {
     if ('subject' in target) rejectForRule(target.subject, rule)
     const levels = callers.map(caller => routeLevel(active, rule, caller, nowUs))
-    return { levels, otherRules: new Map() }
+    return { levels, otherRules: new Map(), otherPolicies: limitsByPolicy(active, policiesBeside(rule)) }
   }
   const type = typeOf(subjects[0] as string)
   const about = config.rules.filter(one => isRouteRule(one) && isAbout(one, type, null))
@@ -42,14 +42,19 @@ export function concernedBy(active: ActiveConfig, target: OverrideTarget, nowUs:
     const { unscaled } = routeLevel(active, one, callers[0] as Caller, nowUs).configured
     return [one.name, unscaled.limits.map(({ limit }) => limit.id)] as const
   })
-  return { levels: [...levels, ...asked], otherRules: new Map(otherRules) }
+  const beside = config.rules.filter(one => isAbout(one, type, null)).flatMap(policiesBeside)
+  return {
+    levels: [...levels, ...asked],
+    otherRules: new Map(otherRules),
+    otherPolicies: limitsByPolicy(active, beside),
+  }
 }
 
 /** An override of a policy is about nothing else. */
 function inOnePolicy(active: ActiveConfig, policy: string, target: OverrideTarget, nowUs: number): Concerned {
   const subject = 'subject' in target ? target.subject : ANONYMOUS
   const level = askedLevel(active, { subject, charge: { policy }, scope: GLOBAL }, nowUs)
-  return { levels: [level], otherRules: new Map() }
+  return { levels: [level], otherRules: new Map(), otherPolicies: new Map() }
 }
 
 /** Null stands for whatever holds for callers of whom no tier is known; the file may say of which tier the subject is. */
@@ -93,9 +98,19 @@ function askedOnly(config: Config): readonly string[] {
   const used = new Set([
     config.global?.policy,
     ...charges.map(charge => charge?.policy),
-    ...config.rules.flatMap(({ also = [] }) => also.map(({ policy }) => policy)),
+    ...config.rules.flatMap(policiesBeside),
   ])
   return Object.keys(config.policies).filter(policy => !used.has(policy))
+}
+
+/** The policies that a rule charges beside its own: to other subjects, and for tokens. */
+function policiesBeside({ also = [], tokens = [] }: RuleConfig): readonly string[] {
+  return [...also, ...tokens].map(({ policy }) => policy)
+}
+
+/** The ids of the limits of these policies. */
+function limitsByPolicy({ policies }: ActiveConfig, names: readonly string[]): Concerned['otherPolicies'] {
+  return new Map(names.map(name => [name, policies.get(name)?.limits.map(({ limit }) => limit.id) ?? []]))
 }
 
 /** Whether a rule may be about subjects of a type and a tier. */

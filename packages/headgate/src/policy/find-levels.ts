@@ -126,14 +126,19 @@ function ruleLevel(
   const base = policyNamed(active, rule.charge ?? active.config.default, rule.charge === null ? tier : null)
   const overrides =
     active.overrides.size === 0 ? ofCaller : withRules(active, rule, base, subjects, ofCaller, nowUs)
-  const make = () => makeLevel(active, speakerOf(active, rule, nowUs), base, overrides)
+  const make = () => makeLevel(active, speakerOf(active, rule, subjects, nowUs), base, overrides)
   // Other policies that the rule names may have overrides.
   const isAlone = rule.also === undefined && rule.tokens === undefined
   const isCommon = overrides.length === 0 && (active.overrides.size === 0 || isAlone)
   return isCommon ? cached(active, rule, rule.charge === null ? tier : null, make) : make()
 }
 
-function speakerOf(active: ActiveConfig, rule: RuleConfig, nowUs: number): DeclaredLevel {
+function speakerOf(
+  active: ActiveConfig,
+  rule: RuleConfig,
+  subjects: readonly string[],
+  nowUs: number,
+): DeclaredLevel {
   const { name, match, charge: _charge, also = [], tokens = [], refundIf, ...settings } = rule
   const declared: DeclaredLevel = {
     ...settings,
@@ -142,16 +147,35 @@ function speakerOf(active: ActiveConfig, rule: RuleConfig, nowUs: number): Decla
     rule: name,
     subjectTypes: match.subjects,
   }
-  /** The level of another policy that the rule names, with the override of that policy. */
-  const levelOf = (policy: string): Level => {
-    const base = policyNamed(active, { policy }, null)
-    return makeLevel(active, declared, base, inPolicy(active, base, [], [], nowUs))
-  }
+  const own = overriddenSubjects(rule, subjects)
   return {
     ...declared,
-    also: also.map(({ subject, policy }) => ({ type: subject, configured: levelOf(policy).configured })),
-    meters: tokens.map(meter => ({ meter, level: levelOf(meter.policy) })),
+    also: also.map(({ subject: type, policy }) => {
+      const paying = subjects.filter(name => typeOf(name) === type).slice(0, 1)
+      return { type, configured: besideLevel(active, declared, policy, paying, nowUs).configured }
+    }),
+    meters: tokens.map(meter => ({
+      meter,
+      level: besideLevel(active, declared, meter.policy, own, nowUs),
+    })),
   }
+}
+
+/** The level of another policy that a rule names, with the overrides of that policy: everybody's, and that of who pays. */
+export function besideLevel(
+  active: ActiveConfig,
+  declared: DeclaredLevel,
+  policy: string,
+  paying: readonly string[],
+  nowUs: number,
+): Level {
+  const base = policyNamed(active, { policy }, null)
+  return makeLevel(active, declared, base, inPolicy(active, base, paying, [], nowUs))
+}
+
+/** The subject whose overrides hold for a rule; none where everyone shares its budget. */
+function overriddenSubjects({ match, per }: RuleConfig, subjects: readonly string[]): readonly string[] {
+  return per === 'everyone' ? [] : [chargedOf(match.subjects, subjects)]
 }
 
 function cached({ levels }: ActiveConfig, declared: object, tier: string | null, make: () => Level): Level {
@@ -179,15 +203,21 @@ function findEntry({ subjects }: ActiveConfig, names: readonly string[]): Policy
 
 function withRules(
   active: ActiveConfig,
-  { name: rule, match, per }: RuleConfig,
+  rule: RuleConfig,
   base: ConfiguredPolicy,
   subjects: readonly string[],
   ofCaller: readonly ActiveOverride[],
   nowUs: number,
 ): readonly ActiveOverride[] {
-  const subject = per === 'everyone' ? undefined : chargedOf(match.subjects, subjects)
   const { overrides } = active
-  const own = subject === undefined ? null : overrides.find(targetKey({ subject, rule }), nowUs)
-  const found = [overrides.find(targetKey({ rule }), nowUs), ...ofCaller, own].filter(one => one !== null)
-  return inPolicy(active, base, subject === undefined ? [] : [subject], found, nowUs)
+  const charged = overriddenSubjects(rule, subjects)
+  const own = charged.map(subject => overrides.find(targetKey({ subject, rule: rule.name }), nowUs))
+  const found = [overrides.find(targetKey({ rule: rule.name }), nowUs), ...ofCaller, ...own]
+  return inPolicy(
+    active,
+    base,
+    charged,
+    found.filter(one => one !== null),
+    nowUs,
+  )
 }

@@ -4,7 +4,7 @@ import { ActiveOverride } from './active-override.js'
 import type { ActivePolicies } from './active-policies.js'
 import type { Level } from './level.js'
 import { type OverrideTarget, type StoredOverride, targetKey } from './override.js'
-import type { PolicyLimit } from './policies.js'
+import { isBan, type PolicyLimit } from './policies.js'
 
 export interface OverrideEffect {
   readonly changes: readonly ChangedLimits[]
@@ -27,6 +27,8 @@ export interface Concerned {
   readonly levels: readonly Level[]
   /** Rules with limits of their own, and the ids of these. */
   readonly otherRules: ReadonlyMap<string, readonly string[]>
+  /** Policies that its rules charge beside their own, and the ids of their limits: these are overridden by the policy's name. */
+  readonly otherPolicies: ReadonlyMap<string, readonly string[]>
 }
 
 /** Finds the levels that a target is about, always the same ones in the same order. */
@@ -84,14 +86,23 @@ function words(level: Level | undefined, which: 'policy' | 'unscaled'): string {
 }
 
 /** A limit that does not exist would take effect on the day it does. */
-function rejectUnknownLimits(stored: StoredOverride, { levels, otherRules }: Concerned): void {
+function rejectUnknownLimits(stored: StoredOverride, { levels, otherRules, otherPolicies }: Concerned): void {
   if (!('limits' in stored)) return
   const known = idsOf(levels.flatMap(({ configured }) => configured.unscaled.limits))
   const unknown = Object.keys(stored.limits).find(id => !known.has(id))
   if (unknown === undefined) return
-  const owners = [...otherRules].filter(([, ids]) => ids.includes(unknown)).map(([rule]) => rule)
-  const hint = owners.length === 0 ? '' : `, or beside the subject a rule that has it (${owners.join(', ')})`
-  throw refusal('limits', `one of ${[...known].join(', ') || 'none'}${hint}`, show(unknown))
+  const rules = ownersOf(unknown, otherRules)
+  const policies = ownersOf(unknown, otherPolicies)
+  const where = stored.rule === undefined ? 'beside the subject' : 'in place of the rule'
+  const hints = [
+    ...(rules === '' ? [] : [`, or beside the subject a rule that has it (${rules})`]),
+    ...(policies === '' ? [] : [`, or ${where} a policy that has it (${policies})`]),
+  ]
+  throw refusal('limits', `one of ${[...known].join(', ') || 'none'}${hints.join('')}`, show(unknown))
+}
+
+function ownersOf(id: string, owners: ReadonlyMap<string, readonly string[]>): string {
+  return [...owners].flatMap(([owner, ids]) => (ids.includes(id) ? [owner] : [])).join(', ')
 }
 
 /** Only a tier has a burst; other policies write theirs as limits. */
@@ -115,7 +126,7 @@ function ineffective(stored: StoredOverride, { levels, otherRules }: Concerned):
 }
 
 function idsOf(limits: readonly PolicyLimit[]): ReadonlySet<string> {
-  return new Set(limits.map(({ limit }) => limit.id))
+  return new Set(limits.flatMap(({ limit }) => (isBan(limit) ? [] : [limit.id])))
 }
 
 function refusal(field: string, expected: string, got: string): HeadgateError {

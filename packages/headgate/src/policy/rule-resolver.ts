@@ -96,7 +96,7 @@ export class RuleResolver {
   /** What a request reserves of the tokens of a model. */
   resolveTokens(facts: RequestFacts, estimates: Estimates): PendingCheck {
     const { active } = this.options
-    return this.pendingOf(resolveTokens(active, this.resolution(facts), estimates), false)
+    return this.unlessBanned(facts, resolveTokens(active, this.resolution(facts), estimates), false)
   }
 
   /** Whether the file mentions the caller, or it has networks around it. */
@@ -106,8 +106,12 @@ export class RuleResolver {
   }
 
   private pending(facts: RequestFacts, isPeek: boolean): PendingCheck {
+    return this.unlessBanned(facts, this.resolution(facts), isPeek)
+  }
+
+  /** The check of a request, or its denial if an operator has banned one of its subjects. */
+  private unlessBanned(facts: RequestFacts, resolution: Resolution, isPeek: boolean): PendingCheck {
     const { active, plans, nameSubject, clock } = this.options
-    const resolution = this.resolution(facts)
     const { cost } = resolution
     const subjects =
       active.overrides.size === 0 ? [] : [facts.subject].flat().map(one => nameSubject(one as SubjectInput))

@@ -13,13 +13,13 @@ import { type SubjectInput, typeOf } from '../subject/subject.js'
 import { type ActiveConfig, activateConfig } from './active-config.js'
 import type { AtRunTime } from './active-policies.js'
 import { AppliedLevel } from './applied-level.js'
-import { askedLevel } from './asked-level.js'
+import { askedLevel, ofCaller } from './asked-level.js'
 import { statesOf } from './checks-of.js'
 import { type CompiledConfig, compileConfig } from './compiled-config.js'
 import { concernedBy, isAbout } from './concerned-by.js'
 import type { Config } from './config.js'
 import { type Explanation, explain } from './explanation.js'
-import { askedBy, callerLevel, findCaller, globalLevel, routeLevel } from './find-levels.js'
+import { askedBy, besideLevel, callerLevel, findCaller, globalLevel, routeLevel } from './find-levels.js'
 import type { Ipv6Budgets } from './ipv6-budgets.js'
 import type { OverrideTarget } from './override.js'
 import type { Concerned } from './override-effect.js'
@@ -94,7 +94,7 @@ function statesAbout(
       ...statesIn(level, true),
       ...level.meters.flatMap(metered => statesIn(metered.level, true)),
     ]),
-    ...alsoCharged(active, subject, type),
+    ...alsoCharged(active, subject, type, nowUs),
     ...(type === 'ip' ? chargedForMinted(active, subject, nowUs) : []),
     ...named.flatMap(level => statesIn(level, false)),
   ]
@@ -106,15 +106,14 @@ function statesIn(level: AppliedLevel, isExpected: boolean): KeptState[] {
 }
 
 /** Rules that charge it beside another subject. */
-function alsoCharged(
-  { configuredPolicies, config }: ActiveConfig,
-  subject: string,
-  type: string,
-): KeptState[] {
-  return config.rules.flatMap(({ name: rule, scope, also = [] }) =>
+function alsoCharged(active: ActiveConfig, subject: string, type: string, nowUs: number): KeptState[] {
+  return active.config.rules.flatMap(({ name: rule, scope, also = [] }) =>
     also
       .filter(other => other.subject === type)
-      .flatMap(({ policy }) => configuredPolicies.get(policy)?.policy.limits ?? [])
+      .flatMap(
+        ({ policy }) =>
+          besideLevel(active, ofCaller(rule), policy, [subject], nowUs).configured.policy.limits,
+      )
       .map(({ name, limit }) => ({
         rule,
         check: { subject, scope, name, limit, cost: 1 },

@@ -188,6 +188,62 @@ describe.each(stores)('in %s', (_name, open) => {
     expect((await limiter.reserveTokens(facts(subject), { output: 400 })).allowed).toBe(true)
   })
 
+  it('overrides of a policy reach its meters: for everybody, and for one caller', async () => {
+    const { limiter, subject } = await limiterOf()
+    const isAllowed = async (whose: string, output: number) => {
+      await limiter.overrides.read()
+      const reserved = await limiter.reserveTokens(facts(whose), { output })
+      await limiter.refund(reserved).catch(() => 0)
+      return reserved.allowed
+    }
+    const ttl = '1h'
+    await limiter.overrides.set({ policy: 'answer', limits: { 'log-1h': 600 }, ttl })
+    expect([await isAllowed(subject, 600), await isAllowed(subject, 601)]).toEqual([true, false])
+    await limiter.overrides.set({ subject, policy: 'answer', limits: { 'log-1h': 800 }, ttl })
+    expect([await isAllowed(subject, 800), await isAllowed(subject, 801)]).toEqual([true, false])
+    expect(await isAllowed(`${subject}2`, 700)).toBe(false)
+    const { limits } = await limiter.inspect(subject)
+    expect(limits.find(({ name }) => name === 'answer.log-1h')?.limit).toBe(800)
+    expect(limiter.explain(facts(subject)).text).toContain('sliding-window-log 800 in 1h')
+    await limiter.overrides.remove({ policy: 'answer' })
+  })
+
+  it('an override that would miss the meters says what would reach them', async () => {
+    const { limiter, subject } = await limiterOf()
+    const hint = (target: string) =>
+      `override limits: expected one of log-1h, or ${target} a policy that has it (answer); got "bucket"`
+    const raised = { limits: { bucket: 9_000 }, ttl: '1h' } as const
+    await expect(limiter.overrides.set({ rule: 'model', ...raised })).rejects.toThrow(
+      hint('in place of the rule'),
+    )
+    await expect(limiter.overrides.set({ subject, rule: 'model', ...raised })).rejects.toThrow(
+      hint('in place of the rule'),
+    )
+    await expect(limiter.overrides.set({ subject, ...raised })).rejects.toThrow(hint('beside the subject'))
+  })
+
+  it('bans and the switches of the fleet hold for tokens, too', async () => {
+    const { limiter, subject } = await limiterOf()
+    const reserve = async (output: number) => {
+      await limiter.control.read()
+      return limiter.reserveTokens(facts(subject), { output })
+    }
+    await limiter.control.set({ multiplier: 0.5 })
+    expect(await reserve(251)).toMatchObject({ allowed: false, limit: 250 })
+    await limiter.control.set({ multiplier: 0 })
+    expect(await reserve(9_999)).toMatchObject({ allowed: true, reason: 'paused' })
+    await limiter.control.set({ multiplier: 1, enabled: false })
+    expect(await reserve(9_999)).toMatchObject({ allowed: true, reason: 'disabled' })
+    await limiter.control.set({ enabled: true })
+    expect(await reserve(501)).toMatchObject({ allowed: false, limit: 500 })
+    await limiter.ban(subject, '1h')
+    await limiter.overrides.read()
+    expect(await reserve(1)).toMatchObject({ allowed: false, reason: 'banned' })
+    await limiter.unban(subject)
+    await limiter.overrides.read()
+    expect(await reserve(1)).toMatchObject({ allowed: true, reason: 'within-limit' })
+  })
+
   it('inspect shows what is left of each meter', async () => {
     const { limiter, subject } = await limiterOf()
     await limiter.reserveTokens(facts(subject), { output: 200 })
