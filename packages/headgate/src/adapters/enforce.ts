@@ -4,7 +4,7 @@
  */
 import type { Decision } from '../decision/decision.js'
 import { createHeadersOf, type HeaderField, type HeaderOptions } from '../decision/headers.js'
-import { isHeadgateError, unexpected } from '../errors/headgate-error.js'
+import { invalidOption, isHeadgateError } from '../errors/headgate-error.js'
 import { ignoreRejection } from '../errors/ignore-rejection.js'
 import type { Hold } from '../limiter/fair-queue.js'
 import type { Limiter, RuleLimiter } from '../limiter/limiter.js'
@@ -235,14 +235,7 @@ export function createEnforce<Native>(
       ignoreRejection(made)
       const text = isPromise(made) ? undefined : JSON.stringify(made)
       if (text !== undefined) return { body: text, contentType: contentType ?? 'application/json' }
-      report(
-        unexpected(
-          'ERR_HEADGATE_INVALID_OPTION',
-          'body',
-          'a function that returns text, or what can be written as JSON',
-          made,
-        ),
-      )
+      report(invalidOption('body', 'a function that returns text, or what can be written as JSON', made))
     } catch (error) {
       report(error)
     }

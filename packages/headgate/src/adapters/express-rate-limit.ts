@@ -6,7 +6,7 @@ import type {
   ValueDeterminingMiddleware,
 } from 'express-rate-limit'
 import type { Refund } from '../check/check.js'
-import { HeadgateError, unexpected } from '../errors/headgate-error.js'
+import { HeadgateError, invalidOption } from '../errors/headgate-error.js'
 import { type Answer, askStore, type Question } from '../store/ask-store.js'
 import type { Store } from '../store/store.js'
 import { createSubjectNamer, type SubjectInput, type SubjectOptions } from '../subject/subject.js'
@@ -68,10 +68,10 @@ export function rateLimitStore(options: RateLimitStoreOptions): RateLimitStore {
   const { store, name = 'express-rate-limit' } = options
   if (typeof store?.decide !== 'function') {
     const expected = 'what memoryStore() or redisStore() returns'
-    throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'store', expected, store)
+    throw invalidOption('store', expected, store)
   }
   if (typeof name !== 'string' || !NAME.test(name)) {
-    throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'name', 'up to 64 letters, digits, - or _', name)
+    throw invalidOption('name', 'up to 64 letters, digits, - or _', name)
   }
   return new HeadgateStore(store, name, options.subject)
 }
@@ -112,8 +112,7 @@ class HeadgateStore implements RateLimitStore {
   }
 
   limit(limitOf: ValueDeterminingMiddleware<number>): ValueDeterminingMiddleware<number> {
-    if (typeof limitOf !== 'function')
-      throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'limit', 'a function of the request', limitOf)
+    if (typeof limitOf !== 'function') throw invalidOption('limit', 'a function of the request', limitOf)
     this.#followsHits = true
     return async (request, response) => {
       const limit = await limitOf(request, response)
@@ -188,7 +187,7 @@ class HeadgateStore implements RateLimitStore {
   #counts(): HitCounting {
     if (this.#counting !== null) return this.#counting
     const expected = 'the store of a middleware, which tells it the limit'
-    throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'store', expected, 'a store that none has been made with')
+    throw invalidOption('store', expected, 'a store that none has been made with')
   }
 
   async #read(answer: Answer): Promise<Counted | null> {

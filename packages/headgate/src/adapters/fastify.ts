@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyPluginCallback, FastifyReply, FastifyRequest } from 'fastify'
 import type { Decision } from '../decision/decision.js'
 import type { HeaderField } from '../decision/headers.js'
-import { unexpected } from '../errors/headgate-error.js'
+import { invalidOption } from '../errors/headgate-error.js'
 import { type FrameworkTrust, trustByFunction } from '../subject/client-address.js'
 import { isPromise } from '../subject/sources.js'
 import type { Enforce, Framework, Outcome, Rejected } from './enforce.js'
@@ -102,7 +102,7 @@ export function rateLimit<PolicyName extends string, TierName extends string>(
 ): FastifyPluginCallback {
   const { useErrorHandler = false, ...rest } = options
   if (typeof useErrorHandler !== 'boolean')
-    throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'useErrorHandler', 'true or false', useErrorHandler)
+    throw invalidOption('useErrorHandler', 'true or false', useErrorHandler)
   const apply = useErrorHandler ? applyOrThrow : applyOutcome
   const enforceOf = createOwnLimits(rest as AnyOptions<FastifyRequest>, framework)
   const unusable = new WeakSet<object>()

@@ -2,7 +2,7 @@
 import type { Duration } from '../algorithms/durations.js'
 import { slidingWindowCounter } from '../algorithms/sliding-window-counter.js'
 import { slidingWindowLog } from '../algorithms/sliding-window-log.js'
-import { HeadgateError, unexpected } from '../errors/headgate-error.js'
+import { HeadgateError, invalidOption } from '../errors/headgate-error.js'
 import { nearestName } from '../errors/nearest-name.js'
 import { quoted, shownName } from '../errors/shown-text.js'
 import { createLimiter } from '../limiter/limiter.js'
@@ -62,18 +62,12 @@ export function limiterOptions<Native>(
   place?: string,
 ): LimiterOptions<Native, string, string> {
   if (typeof options !== 'object' || options === null)
-    throw unexpected(
-      'ERR_HEADGATE_INVALID_OPTION',
-      'options',
-      'an object with a limiter, or a limit',
-      options,
-    )
+    throw invalidOption('options', 'an object with a limiter, or a limit', options)
   rejectOthers(options)
   if (!isInline(options)) return options
   const { limit, window, name, store, ...others } = options
   const beside = (['limiter', 'policy', 'tier'] as const).find(other => others[other] !== undefined)
-  if (beside !== undefined)
-    throw unexpected('ERR_HEADGATE_INVALID_OPTION', beside, 'none beside a limit', others[beside])
+  if (beside !== undefined) throw invalidOption(beside, 'none beside a limit', others[beside])
   rejectMisspelt(options)
   const counted =
     limit > MAX_LOGGED ? slidingWindowCounter({ limit, window }) : slidingWindowLog({ limit, window })

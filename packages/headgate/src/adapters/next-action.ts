@@ -1,7 +1,7 @@
 import { headers } from 'next/headers.js'
 import type { Decision } from '../decision/decision.js'
 import type { ProblemBody } from '../decision/problem.js'
-import { unexpected } from '../errors/headgate-error.js'
+import { invalidOption } from '../errors/headgate-error.js'
 import type { HttpRequest } from '../subject/http-request.js'
 import { createEnforce, type Framework, type Rejected } from './enforce.js'
 import type { AnyOptions, NamesCaller, RateLimitOptions, Without } from './options.js'
@@ -57,12 +57,7 @@ export function limitAction<
 ): (...args: Args) => Promise<Result | Rejection | ProblemBody> {
   const any = options as object as AnyOptions<ActionCall>
   if (any?.limiter?.hasRules && any.policy === undefined)
-    throw unexpected(
-      'ERR_HEADGATE_INVALID_OPTION',
-      'policy',
-      'one by name: an action has no path for rules',
-      undefined,
-    )
+    throw invalidOption('policy', 'one by name: an action has no path for rules', undefined)
   const enforce = createEnforce(any, framework)
   return async (...args) => {
     const outcome = await enforce({ headers: await headers(), args })

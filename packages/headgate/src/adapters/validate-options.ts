@@ -3,9 +3,10 @@
  * pass.
  */
 import { rejectHeaderMistakes } from '../decision/headers.js'
-import { HeadgateError, show, unexpected } from '../errors/headgate-error.js'
+import { HeadgateError, invalidOption, show, unexpected } from '../errors/headgate-error.js'
 import { nearestName } from '../errors/nearest-name.js'
 import { rejectUnknown } from '../errors/reject-unknown.js'
+import { wholeNumber } from '../errors/whole-number.js'
 import type { Limiter } from '../limiter/limiter.js'
 import { parseFailureMode } from '../policy/config.js'
 import { parseWrittenBound } from '../policy/refund-rule.js'
@@ -62,7 +63,7 @@ export function validateOptions<Native>(options: AnyLimiterOptions<Native>, know
 }
 
 function reject(field: string, expected: string, got: unknown): never {
-  throw unexpected('ERR_HEADGATE_INVALID_OPTION', field, expected, got)
+  throw invalidOption(field, expected, got)
 }
 
 function rejectLimits<Native>(options: AnyLimiterOptions<Native>): void {
@@ -124,7 +125,7 @@ function rejectRefunds<Native>({ refundIf, resetIf }: CommonOptions<Native>): vo
 }
 
 function rejectAnswers<Native>(options: CommonOptions<Native>): void {
-  const { headers, hide, contentType, retryAfterJitterMs, lookupTimeoutMs } = options
+  const { headers, hide, contentType, retryAfterJitterMs = 0, lookupTimeoutMs = 1 } = options
   for (const name of FUNCTIONS) {
     if (options[name] !== undefined && typeof options[name] !== 'function')
       reject(name, 'a function', options[name])
@@ -136,11 +137,6 @@ function rejectAnswers<Native>(options: CommonOptions<Native>): void {
     if (!CONTENT_TYPE.test(contentType))
       reject('contentType', "a media type such as 'text/html'", contentType)
   }
-  rejectMs('retryAfterJitterMs', retryAfterJitterMs, 0)
-  rejectMs('lookupTimeoutMs', lookupTimeoutMs, 1)
-}
-
-function rejectMs(field: string, ms: number | undefined, least: number): void {
-  if (ms === undefined || (Number.isInteger(ms) && ms >= least && ms <= MAX_TIMER_MS)) return
-  reject(field, `a whole number from ${least} to ${MAX_TIMER_MS}`, ms)
+  wholeNumber(retryAfterJitterMs, 'retryAfterJitterMs', 0, MAX_TIMER_MS)
+  wholeNumber(lookupTimeoutMs, 'lookupTimeoutMs', 1, MAX_TIMER_MS)
 }

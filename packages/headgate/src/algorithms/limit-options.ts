@@ -1,6 +1,7 @@
 /** What the options of all limits have in common: names, what is counted, bounds; and the numbers derived from a limit. */
 import { unexpected } from '../errors/headgate-error.js'
 import { rejectUnknown } from '../errors/reject-unknown.js'
+import { wholeNumber } from '../errors/whole-number.js'
 import { type Limit, MAX_UNITS, type OptionField, type Quota } from './algorithm.js'
 
 const NAME = /^[A-Za-z0-9_-]{1,32}$/
@@ -33,8 +34,7 @@ export function parseUnits(value: unknown, field: string): number {
 
 /** Validates a whole number of an option. */
 export function parseWhole(value: unknown, field: string, least: number, most: number): number {
-  if (typeof value === 'number' && Number.isInteger(value) && value >= least && value <= most) return value
-  throw unexpected('ERR_HEADGATE_INVALID_LIMIT', field, `a whole number from ${least} to ${most}`, value)
+  return wholeNumber(value, field, least, most, 'ERR_HEADGATE_INVALID_LIMIT')
 }
 
 /** Rejects anything but an object of options with known names. */

@@ -1,6 +1,7 @@
 import { MAX_UNITS } from '../algorithms/algorithm.js'
-import { HeadgateError, show, unexpected } from '../errors/headgate-error.js'
+import { HeadgateError, invalidOption, show } from '../errors/headgate-error.js'
 import { nearestName } from '../errors/nearest-name.js'
+import { wholeNumber } from '../errors/whole-number.js'
 import type { SubjectInput } from '../subject/subject.js'
 import type { FailureMode } from './check.js'
 
@@ -41,7 +42,7 @@ const MAX_TIMES = 65_536
 export function parseScope(scope: unknown): string {
   if (scope === undefined || scope === null) return 'global'
   if (typeof scope === 'string' && scope !== '') return scope
-  throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'scope', 'a non-empty string', scope)
+  throw invalidOption('scope', 'a non-empty string', scope)
 }
 
 /** Validates that exactly one policy or tier is named, and that it exists. */
@@ -54,7 +55,7 @@ export function parsePolicyOrTier<
   const isObject = typeof named === 'object' && named !== null
   if (!isObject || (named.policy === undefined) === (named.tier === undefined)) {
     const got = !isObject ? named : 'policy' in named && 'tier' in named ? 'both' : 'neither'
-    throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'ask', 'one of { policy } and { tier }', got)
+    throw invalidOption('ask', 'one of { policy } and { tier }', got)
   }
   const { policy, tier } = named
   if (policy !== undefined && !known.policies.has(policy)) throw unknownName('policy', policy, known.policies)
@@ -68,20 +69,18 @@ export function parseAlso<P extends string, T extends string>({
 }: CheckOptions<P, T>): readonly AlsoCharged<P, T>[] {
   if (also === undefined) return NOBODY_ELSE
   if (Array.isArray(also)) return also
-  throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'also', 'a list of { subject, policy }', also)
+  throw invalidOption('also', 'a list of { subject, policy }', also)
 }
 
 /** Validates by how much a shared budget is higher than one of its own. */
 export function parseTimes(times: unknown): number {
-  if (typeof times === 'number' && Number.isInteger(times) && times >= 1 && times <= MAX_TIMES) return times
-  throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'times', `a whole number from 1 to ${MAX_TIMES}`, times)
+  return wholeNumber(times, 'times', 1, MAX_TIMES)
 }
 
 const NOBODY_ELSE: readonly never[] = []
 
 export function parseCost(cost: unknown, field = 'cost'): number {
-  if (typeof cost === 'number' && Number.isInteger(cost) && cost >= 0 && cost <= MAX_UNITS) return cost
-  throw unexpected('ERR_HEADGATE_INVALID_COST', field, `a whole number from 0 to ${MAX_UNITS}`, cost)
+  return wholeNumber(cost, field, 0, MAX_UNITS, 'ERR_HEADGATE_INVALID_COST')
 }
 
 function unknownName(

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { unexpected } from '../errors/headgate-error.js'
+import { invalidOption } from '../errors/headgate-error.js'
 import type { Config } from '../policy/config.js'
 import type { Identify, IdentifyOptions } from '../subject/identify.js'
 import { identifyBySources } from '../subject/identify-by-sources.js'
@@ -27,7 +27,7 @@ function readText(field: string, path: string): string {
     return readFileSync(path, 'utf8')
   } catch (cause) {
     const { code = 'an error' } = cause as { code?: string }
-    throw unexpected('ERR_HEADGATE_INVALID_OPTION', `identify jwt ${field}`, 'a file that can be read', code)
+    throw invalidOption(`identify jwt ${field}`, 'a file that can be read', code)
   }
 }
 
@@ -35,6 +35,6 @@ function readKeySet(text: string): { keys: [] } {
   try {
     return JSON.parse(text)
   } catch {
-    throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'identify jwt jwks', 'a file of JSON', 'something else')
+    throw invalidOption('identify jwt jwks', 'a file of JSON', 'something else')
   }
 }

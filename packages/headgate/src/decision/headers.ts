@@ -1,5 +1,5 @@
 import type { Quota } from '../algorithms/algorithm.js'
-import { type HeadgateError, unexpected } from '../errors/headgate-error.js'
+import { type HeadgateError, invalidOption } from '../errors/headgate-error.js'
 import { HEADER_STYLES, type HeaderStyle } from '../policy/config.js'
 import { type Decision, isWider, type LimitVerdict, policyOf } from './decision.js'
 
@@ -49,7 +49,7 @@ const DRAFTS: ReadonlyMap<string, DraftHeaders> = new Map([
  */
 export function decisionHeaders(decision: Decision, options: HeaderOptions = {}): readonly HeaderField[] {
   if (typeof decision?.allowed !== 'boolean') {
-    throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'decision', 'what check resolves to, awaited', decision)
+    throw invalidOption('decision', 'what check resolves to, awaited', decision)
   }
   return createHeadersOf(options)(decision)
 }
@@ -80,8 +80,7 @@ export function rejectHeaderMistakes(
   if (!DRAFTS.has(draft as string)) throw invalid('draft', [...DRAFTS.keys()], draft)
   if (!STYLES.includes(style as string)) throw invalid('style', STYLES, style)
   if (hide === NOTHING) return
-  if (!Array.isArray(hide))
-    throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'hide', 'a list of policy and tier', hide)
+  if (!Array.isArray(hide)) throw invalidOption('hide', 'a list of policy and tier', hide)
   for (const name of hide) if (!HIDEABLE.includes(name)) throw invalid('hide', HIDEABLE, name)
 }
 
@@ -95,7 +94,7 @@ function overrule(headers: HeaderField[], drafted: readonly HeaderField[]): void
 }
 
 function invalid(field: string, expected: readonly string[], got: unknown): HeadgateError {
-  return unexpected('ERR_HEADGATE_INVALID_OPTION', field, `one of ${expected.join(', ')}`, got)
+  return invalidOption(field, `one of ${expected.join(', ')}`, got)
 }
 
 const MAX_INTEGER = 999_999_999_999_999

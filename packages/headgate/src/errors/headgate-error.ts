@@ -65,6 +65,11 @@ export function unexpected(code: ErrorCode, field: string, expected: string, got
   return new HeadgateError(code, { field, expected, got: show(got) })
 }
 
+/** The same for an option, which most of them are. */
+export function invalidOption(field: string, expected: string, got: unknown): HeadgateError {
+  return unexpected('ERR_HEADGATE_INVALID_OPTION', field, expected, got)
+}
+
 /** Recognises errors of any copy of this library, where `instanceof` only recognises its own. */
 export function isHeadgateError(value: unknown): value is HeadgateError {
   return value instanceof Error && (value as { [BRAND]?: unknown })[BRAND] === true

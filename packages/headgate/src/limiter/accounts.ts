@@ -3,7 +3,7 @@ import type { Usage } from '../algorithms/algorithm.js'
 import type { Check } from '../check/check.js'
 import { parseCost } from '../check/check-options.js'
 import { policyOf } from '../decision/decision.js'
-import { HeadgateError, unexpected } from '../errors/headgate-error.js'
+import { HeadgateError, invalidOption } from '../errors/headgate-error.js'
 import { rejectUnknown } from '../errors/reject-unknown.js'
 import type { Store } from '../store/store.js'
 
@@ -48,7 +48,7 @@ export function parseCredit(
 }
 
 function invalid(field: string, expected: string, got: unknown): HeadgateError {
-  return unexpected('ERR_HEADGATE_INVALID_OPTION', field, expected, got)
+  return invalidOption(field, expected, got)
 }
 
 /** Adds units to all quotas among these states. */

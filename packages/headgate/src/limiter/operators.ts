@@ -3,7 +3,7 @@
  * store does not answer, the last ones seen stay in force.
  */
 import type { Limit } from '../algorithms/algorithm.js'
-import { unexpected } from '../errors/headgate-error.js'
+import { invalidOption } from '../errors/headgate-error.js'
 import type { Warn } from '../observe/throttled-log.js'
 import type { ActiveConfig } from '../policy/active-config.js'
 import type { ActivePolicies } from '../policy/active-policies.js'
@@ -320,10 +320,5 @@ const NO_RULES: ReadonlySet<string> = new Set()
 
 function rejectUnknown(field: string, name: string, known: Pick<ReadonlySet<string>, 'has' | 'keys'>): void {
   if (known.has(name)) return
-  throw unexpected(
-    'ERR_HEADGATE_INVALID_OPTION',
-    `override ${field}`,
-    `one of ${[...known.keys()].join(', ') || 'none'}`,
-    name,
-  )
+  throw invalidOption(`override ${field}`, `one of ${[...known.keys()].join(', ') || 'none'}`, name)
 }

@@ -1,5 +1,5 @@
 import type { Decision } from '../decision/decision.js'
-import { unexpected } from '../errors/headgate-error.js'
+import { invalidOption } from '../errors/headgate-error.js'
 import { ignoreRejection } from '../errors/ignore-rejection.js'
 import { type DecisionEvent, decisionEvent } from './event.js'
 
@@ -44,7 +44,7 @@ export function inThisContext<Event>(onEvent: Emit<Event>): Emit<Event> {
 export function emitterOf<Event>(onEvent: unknown): Emit<Event> | null {
   if (onEvent === undefined) return null
   if (typeof onEvent === 'function') return inThisContext(safely(onEvent as Emit<Event>))
-  throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'onEvent', 'a function', onEvent)
+  throw invalidOption('onEvent', 'a function', onEvent)
 }
 
 /**

@@ -1,4 +1,4 @@
-import { unexpected } from '../errors/headgate-error.js'
+import { invalidOption } from '../errors/headgate-error.js'
 
 /** Where the library writes log lines: the shape of pino and bunyan, so that `logger: pino()` is enough. */
 export interface Logger {
@@ -24,7 +24,7 @@ export function parseLogger(given: unknown): Logger {
     given !== null &&
     LEVELS.every(level => typeof (given as Record<string, unknown>)[level] === 'function')
   if (!isLogger) {
-    throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'logger', 'an object with info, warn and error', given)
+    throw invalidOption('logger', 'an object with info, warn and error', given)
   }
   const logger = given as Logger
   const write = (level: keyof Logger): Logger[keyof Logger] => {

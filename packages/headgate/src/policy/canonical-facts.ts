@@ -1,7 +1,7 @@
 /** Normalises the facts of a request for the rules: subjects named, the path read in every way servers read it. */
 
 import { parseCost, parseTimes } from '../check/check-options.js'
-import { show, unexpected } from '../errors/headgate-error.js'
+import { invalidOption, show, unexpected } from '../errors/headgate-error.js'
 import type { PerAddress } from '../subject/identify.js'
 import type { SubjectInput, SubjectNamer } from '../subject/subject.js'
 import { methodsOf } from './claimed-methods.js'
@@ -55,7 +55,7 @@ function knownTier(tier: string | undefined, { tiers, warn }: CanonicalFactsOpti
 /** Facts may bypass the types: an invalid path must not pass for a request without one, which meets no rule. */
 function rejectNonText(facts: RequestFacts): void {
   if (typeof facts !== 'object' || facts === null) {
-    throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'facts', 'an object with a subject', facts)
+    throw invalidOption('facts', 'an object with a subject', facts)
   }
   const { method, path, claimedMethods } = facts
   if (method !== undefined && typeof method !== 'string') throw notText('method', method)
@@ -63,16 +63,11 @@ function rejectNonText(facts: RequestFacts): void {
     claimedMethods !== undefined &&
     (!Array.isArray(claimedMethods) || claimedMethods.some(claimed => typeof claimed !== 'string'))
   ) {
-    throw unexpected(
-      'ERR_HEADGATE_INVALID_OPTION',
-      'claimedMethods',
-      'a list of strings, or nothing',
-      claimedMethods,
-    )
+    throw invalidOption('claimedMethods', 'a list of strings, or nothing', claimedMethods)
   }
   if (path !== undefined && typeof path !== 'string') throw notText('path', path)
 }
 
 function notText(field: string, got: unknown): Error {
-  return unexpected('ERR_HEADGATE_INVALID_OPTION', field, 'a string, or nothing', got)
+  return invalidOption(field, 'a string, or nothing', got)
 }

@@ -1,5 +1,5 @@
 /** Finds the levels that an override is about, for `override-effect.ts`. */
-import { unexpected } from '../errors/headgate-error.js'
+import { invalidOption } from '../errors/headgate-error.js'
 import { ANONYMOUS, typeOf } from '../subject/subject.js'
 import type { ActiveConfig } from './active-config.js'
 import { askedLevel, GLOBAL } from './asked-level.js'
@@ -75,11 +75,11 @@ function usesTiers({ default: byDefault, rules, identify, tiers }: Config): bool
 function rejectForRule(subject: string, { name, per, match }: RuleConfig): void {
   if (per === 'everyone') {
     const expected = `none beside the rule ${name}, whose budget everybody shares`
-    throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'override subject', expected, subject)
+    throw invalidOption('override subject', expected, subject)
   }
   if (match.subjects === null || match.subjects.includes(typeOf(subject))) return
   const expected = `one that the rule ${name} is about: ${match.subjects.join(', ')}`
-  throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'override subject', expected, subject)
+  throw invalidOption('override subject', expected, subject)
 }
 
 /** Whether a rule decides every request that it is asked about. */

@@ -1,6 +1,6 @@
 import type { Limit } from '../algorithms/algorithm.js'
 import type { FailureMode } from '../check/check.js'
-import { unexpected } from '../errors/headgate-error.js'
+import { invalidOption } from '../errors/headgate-error.js'
 import type { ForwardedHeader, TrustedProxies } from '../subject/client-address.js'
 import type { SourceConfig } from '../subject/source-config.js'
 import type { Ipv6Networks } from '../subject/subject.js'
@@ -227,5 +227,5 @@ export const FAILURE_MODES = ['local', 'open', 'closed'] as const satisfies read
 /** Validates a failure mode. */
 export function parseFailureMode(mode: unknown): FailureMode {
   if (FAILURE_MODES.includes(mode as FailureMode)) return mode as FailureMode
-  throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'onStoreFailure', "'local', 'open' or 'closed'", mode)
+  throw invalidOption('onStoreFailure', "'local', 'open' or 'closed'", mode)
 }

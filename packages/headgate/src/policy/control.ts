@@ -1,4 +1,4 @@
-import { show, unexpected } from '../errors/headgate-error.js'
+import { invalidOption, show } from '../errors/headgate-error.js'
 
 /** The switches of a whole fleet. */
 export interface Control {
@@ -59,12 +59,12 @@ export function controlFields(change: Partial<Control>): Record<string, string> 
   const unknown = isChange ? Object.keys(change).find(name => !Object.hasOwn(NORMAL, name)) : ''
   if (unknown !== undefined) {
     const expected = 'an object of enabled and multiplier'
-    throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'control', expected, unknown || change)
+    throw invalidOption('control', expected, unknown || change)
   }
   const fields: Record<string, string> = {}
   if (change.enabled !== undefined) {
     if (typeof change.enabled !== 'boolean') {
-      throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'enabled', 'true or false', change.enabled)
+      throw invalidOption('enabled', 'true or false', change.enabled)
     }
     fields.enabled = String(change.enabled)
   }
@@ -73,7 +73,7 @@ export function controlFields(change: Partial<Control>): Record<string, string> 
     const text = typeof change.multiplier === 'number' ? String(change.multiplier) : ''
     if (readMultiplier(text, () => {}) === null) {
       const expected = `a number from 0 to ${MAX_MULTIPLIER} with at most 6 decimals`
-      throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'multiplier', expected, change.multiplier)
+      throw invalidOption('multiplier', expected, change.multiplier)
     }
     fields.multiplier = text
   }

@@ -6,7 +6,8 @@
 import type { Limit } from '../algorithms/algorithm.js'
 import type { Check } from '../check/check.js'
 import type { CheckList } from '../check/plans.js'
-import { unexpected } from '../errors/headgate-error.js'
+import { invalidOption } from '../errors/headgate-error.js'
+import { wholeNumber } from '../errors/whole-number.js'
 import type { Ipv6Networks } from '../subject/subject.js'
 import { CALLER_BITS, isIPv6Caller, networkAround, WIDEST_BITS } from '../subject/subject.js'
 import type { PolicyLimit } from './policies.js'
@@ -86,23 +87,21 @@ export class Ipv6Budgets {
 /** Sorted from the narrowest to the widest. */
 function parseNetworks(value: unknown = DEFAULT_IPV6_NETWORKS): readonly WiderNetwork[] {
   if (value === 'off') return []
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw rejection('', FORMS, value)
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw rejection(FORMS, value)
   return Object.entries(value)
-    .map(([size, times]) => ({ bits: parseSize(size), times: parseTimes(times, size) }))
+    .map(([size, times]) => ({
+      bits: parseSize(size),
+      times: wholeNumber(times, `ipv6Networks.${size}`, 1, MAX_TIMES),
+    }))
     .sort((one, other) => other.bits - one.bits)
 }
 
 function parseSize(size: string): number {
   const bits = /^\/\d\d$/.test(size) ? Number(size.slice(1)) : Number.NaN
   if (bits >= WIDEST_BITS && bits < CALLER_BITS) return bits
-  throw rejection('', `sizes from /${WIDEST_BITS} to /${CALLER_BITS - 1}`, size)
+  throw rejection(`sizes from /${WIDEST_BITS} to /${CALLER_BITS - 1}`, size)
 }
 
-function parseTimes(times: unknown, size: string): number {
-  if (typeof times === 'number' && Number.isInteger(times) && times >= 1 && times <= MAX_TIMES) return times
-  throw rejection(`.${size}`, `a whole number from 1 to ${MAX_TIMES}`, times)
-}
-
-function rejection(below: string, expected: string, got: unknown): Error {
-  return unexpected('ERR_HEADGATE_INVALID_OPTION', `ipv6Networks${below}`, expected, got)
+function rejection(expected: string, got: unknown): Error {
+  return invalidOption('ipv6Networks', expected, got)
 }

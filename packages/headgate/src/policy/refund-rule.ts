@@ -4,7 +4,7 @@
  */
 import { isLimit, type Limit, MAX_UNITS } from '../algorithms/algorithm.js'
 import { parseDurationUs } from '../algorithms/durations.js'
-import { unexpected } from '../errors/headgate-error.js'
+import { invalidOption } from '../errors/headgate-error.js'
 import { commonStatuses, type Statuses } from './statuses.js'
 
 /** Units in any window: `'100/1m'`. */
@@ -41,7 +41,7 @@ export function parseRate(
   const [, units, duration] = (typeof rate === 'string' ? RATE.exec(rate) : null) ?? []
   const limit = Number(units)
   if (duration === undefined || limit > MAX_UNITS) {
-    throw unexpected('ERR_HEADGATE_INVALID_OPTION', field, RATE_WORDS, rate)
+    throw invalidOption(field, RATE_WORDS, rate)
   }
   return { limit, windowUs: parseDurationUs(duration, field) }
 }
@@ -55,5 +55,5 @@ export function parseWrittenBound(bound: unknown, field: string): WrittenBound {
 /** Validates a bound of a refund. */
 export function parseRefundBound(bound: unknown): RefundBound {
   if (bound === 'limit' || isLimit(bound)) return bound
-  throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'atMost', "a limit, or 'limit'", bound)
+  throw invalidOption('atMost', "a limit, or 'limit'", bound)
 }

@@ -1,6 +1,7 @@
 import { type Duration, formatDurationUs, parseDurationUs } from '../algorithms/durations.js'
-import { unexpected } from '../errors/headgate-error.js'
+import { invalidOption } from '../errors/headgate-error.js'
 import { rejectUnknown } from '../errors/reject-unknown.js'
+import { wholeNumber } from '../errors/whole-number.js'
 
 /** Lets a request wait for room instead of being denied. */
 export interface WaitOptions {
@@ -25,20 +26,17 @@ export const DEFAULT_QUEUE = 100
 /** Validates the options of a wait, naming `field`. */
 export function parseWait(given: unknown, field = 'wait'): Wait {
   if (typeof given !== 'object' || given === null || Array.isArray(given))
-    throw unexpected('ERR_HEADGATE_INVALID_OPTION', field, "{ atMost: '500ms', queue: 100 }", given)
+    throw invalidOption(field, "{ atMost: '500ms', queue: 100 }", given)
   rejectUnknown(given, ['atMost', 'queue'])
-  const { atMost, queue } = given as Partial<WaitOptions>
-  return { atMostMs: parseAtMostMs(atMost, `${field}.atMost`), queue: parseQueue(queue, `${field}.queue`) }
+  const { atMost, queue = DEFAULT_QUEUE } = given as Partial<WaitOptions>
+  return {
+    atMostMs: parseAtMostMs(atMost, `${field}.atMost`),
+    queue: wholeNumber(queue, `${field}.queue`, 1, MAX_WAITING),
+  }
 }
 
 export function parseAtMostMs(atMost: unknown, field: string): number {
   return parseDurationUs(atMost, field, MAX_WAIT_US) / 1_000
-}
-
-function parseQueue(queue: number = DEFAULT_QUEUE, field: string): number {
-  if (Number.isInteger(queue) && queue >= 1 && queue <= MAX_WAITING) return queue
-  const expected = `a whole number from 1 to ${MAX_WAITING}`
-  throw unexpected('ERR_HEADGATE_INVALID_OPTION', field, expected, queue)
 }
 
 /** Returns what both allow. */

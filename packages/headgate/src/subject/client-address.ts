@@ -3,7 +3,8 @@
  * entries that your own proxies added can be believed. Those are at the right end: reading starts there and
  * stops at the first address that is not one of your proxies.
  */
-import { unexpected } from '../errors/headgate-error.js'
+import { invalidOption } from '../errors/headgate-error.js'
+import { wholeNumber } from '../errors/whole-number.js'
 import { type Address, formatAddress, isIPv4, parseAddress } from './address.js'
 import { isWithin, networkOf, parseNetwork } from './network.js'
 
@@ -59,7 +60,7 @@ export function clientAddressBy(
 ): ClientAddress {
   if (!Object.hasOwn(READERS, forwardedHeader)) {
     const expected = Object.keys(READERS).join(' or ')
-    throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'forwardedHeader', expected, forwardedHeader)
+    throw invalidOption('forwardedHeader', expected, forwardedHeader)
   }
   const read = READERS[forwardedHeader]
 
@@ -215,10 +216,9 @@ function hopsOf(value: unknown): number {
   const other = Object.keys(value).find(key => key !== 'hops')
   if (other !== undefined) throw rejection(`.${other}`, 'hops alone', other)
   const { hops } = value
-  if (typeof hops === 'number' && Number.isInteger(hops) && hops >= 1 && hops <= MAX_PROXIES) return hops
-  throw rejection('.hops', `a whole number from 1 to ${MAX_PROXIES}`, hops)
+  return wholeNumber(hops, 'trustedProxies.hops', 1, MAX_PROXIES)
 }
 
 function rejection(below: string, expected: string, got: unknown): Error {
-  return unexpected('ERR_HEADGATE_INVALID_OPTION', `trustedProxies${below}`, expected, got)
+  return invalidOption(`trustedProxies${below}`, expected, got)
 }

@@ -3,7 +3,7 @@
  * from the most specific to the least. A request that no source can identify is its address's, and those without an
  * address share one budget, so that omitting credentials gains nothing.
  */
-import { unexpected } from '../errors/headgate-error.js'
+import { invalidOption } from '../errors/headgate-error.js'
 import type { HttpRequest } from './http-request.js'
 import { type AddressSource, type Identified, ip, isPromise, type SubjectSource } from './sources.js'
 import { namesNobody, type SubjectInput } from './subject.js'
@@ -70,10 +70,10 @@ export function createIdentify(options: IdentifyOptions): Identify {
     sources.length === 0 ||
     sources.some(one => typeof one?.find !== 'function')
   ) {
-    throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'sources', 'a list of at least one source', sources)
+    throw invalidOption('sources', 'a list of at least one source', sources)
   }
   if (tierOf !== undefined && typeof tierOf !== 'function') {
-    throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'tierOf', 'a function of a subject', tierOf)
+    throw invalidOption('tierOf', 'a function of a subject', tierOf)
   }
   const address = options.address ?? sources.find(isAddress) ?? ip()
 

@@ -3,7 +3,8 @@
  * algorithm, issuer, audience or lifetime is treated as if it were absent.
  */
 import type { JSONWebKeySet, JWTPayload, JWTVerifyGetKey, JWTVerifyOptions } from 'jose'
-import { HeadgateError, unexpected } from '../errors/headgate-error.js'
+import { HeadgateError, invalidOption } from '../errors/headgate-error.js'
+import { wholeNumber } from '../errors/whole-number.js'
 import type { HttpRequest } from './http-request.js'
 import type { VerifiedClaims } from './source-config.js'
 import { cookieValues, firstAndLast, type Identified, type SubjectSource } from './sources.js'
@@ -162,11 +163,9 @@ function validateOptions(options: JwtOptions): void {
   if (typeof issuer !== 'string' || issuer === '') throw rejection('issuer', 'who issues the tokens', issuer)
   if (typeof audience !== 'string' || audience === '')
     throw rejection('audience', 'whom they are for', audience)
-  if (!Number.isInteger(tolerance) || tolerance < 0 || tolerance > MAX_TOLERANCE_SECONDS) {
-    throw rejection('clockToleranceSeconds', `a whole number from 0 to ${MAX_TOLERANCE_SECONDS}`, tolerance)
-  }
+  wholeNumber(tolerance, 'jwt clockToleranceSeconds', 0, MAX_TOLERANCE_SECONDS)
 }
 
 function rejection(field: string, expected: string, got: unknown): Error {
-  return unexpected('ERR_HEADGATE_INVALID_OPTION', `jwt ${field}`, expected, got)
+  return invalidOption(`jwt ${field}`, expected, got)
 }

@@ -1,4 +1,4 @@
-import { type HeadgateError, unexpected } from '../errors/headgate-error.js'
+import { type HeadgateError, invalidOption } from '../errors/headgate-error.js'
 import { type Address, formatAddress, isIPv4, parseAddress } from './address.js'
 
 /** All addresses that share their first `bits` bits. */
@@ -90,5 +90,5 @@ function maskOf(index: number, bits: number): number {
 }
 
 function rejection(expected: string, got: unknown): HeadgateError {
-  return unexpected('ERR_HEADGATE_INVALID_OPTION', 'trustedProxies', expected, got)
+  return invalidOption('trustedProxies', expected, got)
 }

@@ -1,5 +1,5 @@
 /** The built-in sources. A mere claim in a request identifies nobody unless the options say so. */
-import { unexpected } from '../errors/headgate-error.js'
+import { invalidOption } from '../errors/headgate-error.js'
 import { type Address, parseAddress } from './address.js'
 import {
   type ClientAddress,
@@ -284,7 +284,7 @@ function rejectHeader(field: string, header: unknown): void {
 }
 
 function rejection(field: string, expected: string, got: unknown): Error {
-  return unexpected('ERR_HEADGATE_INVALID_OPTION', field, expected, got)
+  return invalidOption(field, expected, got)
 }
 
 const REMEMBERED = 10_000

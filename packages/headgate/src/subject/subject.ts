@@ -1,4 +1,4 @@
-import { HeadgateError, show, unexpected } from '../errors/headgate-error.js'
+import { HeadgateError, invalidOption, show } from '../errors/headgate-error.js'
 import { looksSecret } from '../errors/shown-text.js'
 import { type Address, formatAddress, isIPv4, parseAddress } from './address.js'
 import { digest } from './digest.js'
@@ -96,12 +96,7 @@ export function createSubjectNamer(options: SubjectOptions = {}): SubjectNamer {
   }
   const { secretTypes = [] } = options
   if (!Array.isArray(secretTypes) || secretTypes.some(type => typeof type !== 'string')) {
-    throw unexpected(
-      'ERR_HEADGATE_INVALID_OPTION',
-      'subject.secretTypes',
-      'a list of subject types',
-      secretTypes,
-    )
+    throw invalidOption('subject.secretTypes', 'a list of subject types', secretTypes)
   }
   const ownSecretTypes = new Set(secretTypes.map(foldType))
   const isSecret = (type: string): boolean => ownSecretTypes.has(type) || looksSecret(type)
@@ -263,14 +258,13 @@ export function namesNobody(subject: unknown): string | null {
   return typeof id === 'string' ? missingId(id) : `an id of type ${typeof id}`
 }
 
-const ENDS_OF_NOTHING: ReadonlySet<number> = new Set(
-  [...WRITTEN_FOR_NOTHING].map(text => text.charCodeAt(text.length - 1)),
-)
+/** Their last characters. */
+const ENDS_OF_NOTHING = 'dlN]'
 
 /** Whether the last character alone says that a text is neither blank nor written for nothing, as it mostly does. */
 function endsAsIds(text: string): boolean {
   const last = text.charCodeAt(text.length - 1)
-  return last > 32 && last < 127 && !ENDS_OF_NOTHING.has(last)
+  return last > 32 && last < 127 && !ENDS_OF_NOTHING.includes(text.at(-1) as string)
 }
 
 function missingId(id: string): string | null {

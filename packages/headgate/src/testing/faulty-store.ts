@@ -1,6 +1,6 @@
 /** A fault of a store that fails on demand, to test how an app copes when its real one fails. */
 
-import { HeadgateError, unexpected } from '../errors/headgate-error.js'
+import { HeadgateError, invalidOption } from '../errors/headgate-error.js'
 import type { MaybePromise, Store } from '../store/store.js'
 import { systemTimers } from '../time/clock.js'
 import { decideCopy } from './guarded-store.js'
@@ -57,7 +57,7 @@ const KINDS: readonly unknown[] = ['error', 'lost-reply', 'delay', 'hang'] satis
  */
 export function faultyStore(store: Store, options: FaultyStoreOptions = {}): FaultyStore {
   if (typeof store?.decide !== 'function') {
-    throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'store', 'a store', store)
+    throw invalidOption('store', 'a store', store)
   }
   const random = seededRandom(parseSeed(options.seed))
   const injected = { error: 0, 'lost-reply': 0, delay: 0, hang: 0 }
@@ -111,7 +111,7 @@ export function faultyStore(store: Store, options: FaultyStoreOptions = {}): Fau
     faults: {
       next(count, fault) {
         if (!Number.isInteger(count) || count < 1) {
-          throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'count', 'a whole number from 1', count)
+          throw invalidOption('count', 'a whole number from 1', count)
         }
         const parsed = parseFault(fault, 'fault')
         for (let one = 0; one < count; one++) scripted.push(parsed)
@@ -152,40 +152,30 @@ function lost(how: string): HeadgateError {
 function parseFault(fault: unknown, field: string): Fault {
   const { type, ms, error } = (fault ?? {}) as { type?: unknown; ms?: unknown; error?: unknown }
   if (!KINDS.includes(type)) {
-    throw unexpected(
-      'ERR_HEADGATE_INVALID_OPTION',
-      `${field}.type`,
-      "'error', 'lost-reply', 'delay' or 'hang'",
-      type,
-    )
+    throw invalidOption(`${field}.type`, "'error', 'lost-reply', 'delay' or 'hang'", type)
   }
   if (type === 'delay' && !(typeof ms === 'number' && ms >= 0 && ms <= 3_600_000)) {
-    throw unexpected('ERR_HEADGATE_INVALID_OPTION', `${field}.ms`, 'a number from 0 to 3600000', ms)
+    throw invalidOption(`${field}.ms`, 'a number from 0 to 3600000', ms)
   }
   if (type === 'error' && error !== undefined && !(error instanceof Error)) {
-    throw unexpected('ERR_HEADGATE_INVALID_OPTION', `${field}.error`, 'an Error', error)
+    throw invalidOption(`${field}.error`, 'an Error', error)
   }
   return fault as Fault
 }
 
 function parseOdds(odds: unknown): readonly FaultOdds[] {
-  if (!Array.isArray(odds)) throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'odds', 'a list', odds)
+  if (!Array.isArray(odds)) throw invalidOption('odds', 'a list', odds)
   let total = 0
   for (const [index, { fault, probability }] of (odds as FaultOdds[]).entries()) {
     parseFault(fault, `odds[${index}].fault`)
     if (!(typeof probability === 'number' && probability >= 0 && probability <= 1)) {
-      throw unexpected(
-        'ERR_HEADGATE_INVALID_OPTION',
-        `odds[${index}].probability`,
-        'a number from 0 to 1',
-        probability,
-      )
+      throw invalidOption(`odds[${index}].probability`, 'a number from 0 to 1', probability)
     }
     total += probability
   }
   // Ten times a tenth is slightly more than 1.
   if (total > 1 + 1e-9) {
-    throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'odds', 'probabilities of 1 together at most', total)
+    throw invalidOption('odds', 'probabilities of 1 together at most', total)
   }
   return odds
 }
@@ -193,5 +183,5 @@ function parseOdds(odds: unknown): readonly FaultOdds[] {
 function parseSeed(seed: unknown): number {
   if (seed === undefined) return 1
   if (typeof seed === 'number' && Number.isInteger(seed) && seed >= 0 && seed < 2 ** 32) return seed
-  throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'seed', 'a whole number below 2^32', seed)
+  throw invalidOption('seed', 'a whole number below 2^32', seed)
 }

@@ -3,7 +3,7 @@
  * every decision. The app passes its API in, so that nothing here imports it.
  */
 import type { Decision } from '../../decision/decision.js'
-import { unexpected } from '../../errors/headgate-error.js'
+import { invalidOption } from '../../errors/headgate-error.js'
 import { systemClock } from '../../time/clock.js'
 import { type Family, familiesOf, type Histogram } from '../prometheus/families.js'
 import { recorderOf } from '../statistics/attached.js'
@@ -51,7 +51,7 @@ export function registerMetrics({
 }): () => void {
   recorderOf(statistics)
   if (typeof meter?.createObservableCounter !== 'function') {
-    throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'meter', 'a meter of @opentelemetry/api', meter)
+    throw invalidOption('meter', 'a meter of @opentelemetry/api', meter)
   }
   const read = (): readonly Family[] => familiesOf(statistics.read(), VERSION)
   const plain = read().filter(({ type }) => type !== 'histogram')
@@ -161,7 +161,7 @@ export function traced<Asked extends object>(
   { trace }: { readonly trace: TraceLike },
 ): Asked {
   if (typeof limiter !== 'object' || limiter === null || !('check' in limiter)) {
-    throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'limiter', 'a limiter', limiter)
+    throw invalidOption('limiter', 'a limiter', limiter)
   }
   const own: Partial<Record<(typeof DECIDING)[number], unknown>> = {}
   for (const name of DECIDING) {

@@ -4,7 +4,7 @@
  * `prometheus({ statistics })` serves text; `registerOn(registry)` adds the same families to a registry of prom-client,
  * which reads them when it is scraped.
  */
-import { unexpected } from '../../errors/headgate-error.js'
+import { invalidOption } from '../../errors/headgate-error.js'
 import type { Statistics } from '../statistics/statistics.js'
 import { VERSION } from '../version.js'
 import { CONTENT_TYPES, expositionOf, formatFor, type TextFormat } from './exposition.js'
@@ -57,12 +57,7 @@ interface Collected {
 export function prometheus(options: PrometheusOptions): Prometheus {
   const statistics = options?.statistics
   if (typeof statistics?.read !== 'function') {
-    throw unexpected(
-      'ERR_HEADGATE_INVALID_OPTION',
-      'statistics',
-      'what createStatistics() returns',
-      statistics,
-    )
+    throw invalidOption('statistics', 'what createStatistics() returns', statistics)
   }
   const { more = () => [] } = options
   const families = (): readonly Family[] => [...familiesOf(statistics.read(), VERSION), ...more()]
@@ -77,7 +72,7 @@ export function prometheus(options: PrometheusOptions): Prometheus {
     registerOn(registry) {
       for (const { name } of families()) {
         if (registry.getSingleMetric(name) === undefined) continue
-        throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'registry', `one without ${name}`, 'one that has it')
+        throw invalidOption('registry', `one without ${name}`, 'one that has it')
       }
       for (const { name, help, type } of families()) {
         const find = (): Family | undefined => families().find(family => family.name === name)

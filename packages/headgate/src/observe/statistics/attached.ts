@@ -1,4 +1,4 @@
-import { unexpected } from '../../errors/headgate-error.js'
+import { invalidOption } from '../../errors/headgate-error.js'
 import type { Recorder } from './recorder.js'
 import type { LimiterReading, Statistics } from './statistics.js'
 
@@ -21,7 +21,7 @@ export function recorderOf(statistics: Statistics | undefined): Recorder | null 
   if (statistics === undefined) return null
   const found = attached.get(statistics)
   if (found !== undefined) return found.recorder
-  throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'statistics', 'what createStatistics() returns', statistics)
+  throw invalidOption('statistics', 'what createStatistics() returns', statistics)
 }
 
 /** Lets statistics read a limiter, until the returned function is called. */

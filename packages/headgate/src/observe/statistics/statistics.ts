@@ -1,4 +1,4 @@
-import { unexpected } from '../../errors/headgate-error.js'
+import { invalidOption } from '../../errors/headgate-error.js'
 import type { Control } from '../../policy/control.js'
 import { type Clock, systemClock, systemTimers, type Timers } from '../../time/clock.js'
 import type { ArrivalSample } from './arrivals.js'
@@ -84,11 +84,11 @@ export interface ConfiguredLimit {
  */
 export function createStatistics(options: StatisticsOptions = {}): Statistics {
   if (typeof options !== 'object' || options === null) {
-    throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'options', 'an object', options)
+    throw invalidOption('options', 'an object', options)
   }
   const { exemplar } = options
   if (exemplar !== undefined && typeof exemplar !== 'function') {
-    throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'exemplar', 'a function', exemplar)
+    throw invalidOption('exemplar', 'a function', exemplar)
   }
   return new CountedStatistics(options)
 }

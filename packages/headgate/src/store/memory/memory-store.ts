@@ -1,7 +1,7 @@
 import type { Check, Credit, Credited, Refund, Renewal } from '../../check/check.js'
 import type { PendingCheck } from '../../check/pending-check.js'
 import type { NamedLimit, Plan } from '../../check/plan.js'
-import { unexpected } from '../../errors/headgate-error.js'
+import { wholeNumber } from '../../errors/whole-number.js'
 import { type Clock, systemClock } from '../../time/clock.js'
 import type { ControlStore } from '../control-store.js'
 import type { Store } from '../store.js'
@@ -49,8 +49,9 @@ export class MemoryStore implements Store, TableOwner {
   #pinned = 0
 
   constructor(options: MemoryStoreOptions = {}) {
-    this.#maxKeys = parseMaxKeys(options.maxKeys)
-    this.clock = options.clock ?? systemClock
+    const { maxKeys = DEFAULT_MAX_KEYS, clock = systemClock } = options
+    this.#maxKeys = wholeNumber(maxKeys, 'maxKeys', 1, MAX_MAX_KEYS)
+    this.clock = clock
     this.control = memoryControl(this.clock)
   }
 
@@ -257,16 +258,4 @@ class CreditedIds {
  */
 function keyOf(subject: string, scope: string): string {
   return scope === 'global' ? subject : `:${scope.length}:${scope}${subject}`
-}
-
-function parseMaxKeys(value: unknown): number {
-  if (value === undefined) return DEFAULT_MAX_KEYS
-  if (typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= MAX_MAX_KEYS)
-    return value
-  throw unexpected(
-    'ERR_HEADGATE_INVALID_OPTION',
-    'maxKeys',
-    `a whole number from 1 to ${MAX_MAX_KEYS}`,
-    value,
-  )
 }

@@ -1,4 +1,4 @@
-import { HeadgateError, show, unexpected } from '../../errors/headgate-error.js'
+import { HeadgateError, invalidOption, show } from '../../errors/headgate-error.js'
 import {
   duplicateIoredis,
   fromIoredis,
@@ -41,7 +41,7 @@ interface ConnectionOptions {
 export function connectionOf(client: RedisClient, { shared, warn }: ConnectionOptions): RedisConnection {
   if (typeof client === 'function') {
     if (shared) {
-      throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'shared', 'false beside a function', shared)
+      throw invalidOption('shared', 'false beside a function', shared)
     }
     return ownConnection(makerOf(client))
   }

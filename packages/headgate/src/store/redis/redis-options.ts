@@ -1,12 +1,8 @@
-import { unexpected } from '../../errors/headgate-error.js'
+import { invalidOption } from '../../errors/headgate-error.js'
+import { wholeNumber } from '../../errors/whole-number.js'
 import { encodeTenant } from '../../subject/key.js'
 import { parseRegionShare, type RegionShare } from '../remote/region-share.js'
-import {
-  parseRemoteOptions,
-  parseWhole,
-  type RemoteOptions,
-  type RemoteSettings,
-} from '../remote/remote-options.js'
+import { parseRemoteOptions, type RemoteOptions, type RemoteSettings } from '../remote/remote-options.js'
 import type { StoreWarning } from './inspect.js'
 
 export interface RedisStoreOptions extends RemoteOptions {
@@ -70,13 +66,13 @@ const DENIED_SUBJECTS = 10_000
 export function parseRedisOptions(options: RedisStoreOptions): RedisSettings {
   const { prefix = 'ratelimit', tenant = '', use = 'scripts', share } = options
   if (typeof prefix !== 'string' || !PREFIX.test(prefix)) {
-    throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'prefix', 'up to 32 letters, digits, _ . or -', prefix)
+    throw invalidOption('prefix', 'up to 32 letters, digits, _ . or -', prefix)
   }
   if (typeof tenant !== 'string') {
-    throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'tenant', 'a string', tenant)
+    throw invalidOption('tenant', 'a string', tenant)
   }
   if (use !== 'scripts' && use !== 'functions') {
-    throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'use', "'scripts' or 'functions'", use)
+    throw invalidOption('use', "'scripts' or 'functions'", use)
   }
   const settings = parseRemoteOptions(options)
   return {
@@ -85,7 +81,7 @@ export function parseRedisOptions(options: RedisStoreOptions): RedisSettings {
     tenant,
     use,
     service: parseService(options.service, tenant),
-    connectTimeoutMs: parseWhole(options.connectTimeoutMs ?? 1_000, 'connectTimeoutMs', 0, 60_000),
+    connectTimeoutMs: wholeNumber(options.connectTimeoutMs ?? 1_000, 'connectTimeoutMs', 0, 60_000),
     shared: options.shared === true,
     share: share === undefined ? null : parseRegionShare(share),
     maxChecks: parseBatch(options.batch),
@@ -98,7 +94,7 @@ export function parseRedisOptions(options: RedisStoreOptions): RedisSettings {
 function parseService(service: unknown, tenant: string): string {
   if (service === undefined) return encodeTenant(tenant)
   if (typeof service === 'string' && SERVICE.test(service)) return service
-  throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'service', 'up to 64 letters, digits, _ . or -', service)
+  throw invalidOption('service', 'up to 64 letters, digits, _ . or -', service)
 }
 
 /** Returns the most checks per call: 1 makes every question a call of its own. */
@@ -106,15 +102,15 @@ function parseBatch(batch: unknown): number {
   if (batch === undefined || batch === true) return MAX_CHECKS
   if (batch === false) return 1
   if (typeof batch !== 'object' || batch === null) {
-    throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'batch', 'true, false or { maxChecks }', batch)
+    throw invalidOption('batch', 'true, false or { maxChecks }', batch)
   }
   const { maxChecks = MAX_CHECKS } = batch as { maxChecks?: unknown }
-  return parseWhole(maxChecks, 'batch.maxChecks', 1, 1_000)
+  return wholeNumber(maxChecks, 'batch.maxChecks', 1, 1_000)
 }
 
 /** Returns how many subjects' denials are remembered; 0 if it is off. */
 function parseDenyCache(denyCache: unknown): number {
   if (denyCache === undefined || denyCache === true) return DENIED_SUBJECTS
   if (denyCache === false) return 0
-  throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'denyCache', 'true or false', denyCache)
+  throw invalidOption('denyCache', 'true or false', denyCache)
 }

@@ -1,9 +1,9 @@
 import type { PendingCheck } from '../../check/pending-check.js'
 import { HeadgateError } from '../../errors/headgate-error.js'
+import { wholeNumber } from '../../errors/whole-number.js'
 import { createKeyWriter } from '../../subject/key.js'
 import type { Clock } from '../../time/clock.js'
 import type { Remote } from '../remote/remote.js'
-import { parseWhole } from '../remote/remote-options.js'
 import type { World } from '../remote/remote-store.js'
 import type { RedisConnection } from './connection.js'
 import {
@@ -237,7 +237,7 @@ export function createRedisRemote(
     callBeside,
     clockUs,
     async ready({ timeoutMs = READY_TIMEOUT_MS } = {}) {
-      const withinMs = parseWhole(timeoutMs, 'timeoutMs', 0, 86_400_000)
+      const withinMs = wholeNumber(timeoutMs, 'timeoutMs', 0, 86_400_000)
       let cancel = (): void => {}
       const late = new Promise<false>(resolve => {
         cancel = timers.after(withinMs, () => resolve(false))

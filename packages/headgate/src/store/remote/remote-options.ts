@@ -1,5 +1,6 @@
 import type { FailureMode } from '../../check/check.js'
-import { unexpected } from '../../errors/headgate-error.js'
+import { invalidOption } from '../../errors/headgate-error.js'
+import { wholeNumber } from '../../errors/whole-number.js'
 import { type Logger, parseLogger } from '../../observe/logger.js'
 import { recorderOf } from '../../observe/statistics/attached.js'
 import type { Statistics } from '../../observe/statistics/statistics.js'
@@ -64,12 +65,7 @@ const MODES: readonly unknown[] = ['local', 'open', 'closed', 'throw'] satisfies
 export function parseRemoteOptions(options: RemoteOptions): RemoteSettings {
   const mode = options.onStoreFailure ?? 'local'
   if (!MODES.includes(mode)) {
-    throw unexpected(
-      'ERR_HEADGATE_INVALID_OPTION',
-      'onStoreFailure',
-      "'local', 'open', 'closed' or 'throw'",
-      mode,
-    )
+    throw invalidOption('onStoreFailure', "'local', 'open', 'closed' or 'throw'", mode)
   }
   const { processes } = options
   const deadlineMs = parseDeadlineMs(options.deadlineMs ?? 30)
@@ -77,17 +73,17 @@ export function parseRemoteOptions(options: RemoteOptions): RemoteSettings {
     deadlineMs,
     mode,
     breaker: {
-      failures: parseWhole(options.breakerFailures ?? 5, 'breakerFailures', 1, 1_000),
-      silenceMs: parseWhole(options.breakerSilenceMs ?? 100, 'breakerSilenceMs', 0, 30_000),
-      probeAfterMs: parseWhole(options.probeAfterMs ?? 500, 'probeAfterMs', 10, 30_000),
+      failures: wholeNumber(options.breakerFailures ?? 5, 'breakerFailures', 1, 1_000),
+      silenceMs: wholeNumber(options.breakerSilenceMs ?? 100, 'breakerSilenceMs', 0, 30_000),
+      probeAfterMs: wholeNumber(options.probeAfterMs ?? 500, 'probeAfterMs', 10, 30_000),
       quickMs: deadlineMs / 2,
     },
     maxCallsPerSecond:
       options.maxCallsPerSecond === undefined
         ? null
-        : parseWhole(options.maxCallsPerSecond, 'maxCallsPerSecond', 1, 1_000_000_000),
-    processes: processes === undefined ? null : parseWhole(processes, 'processes', 1, 1_000_000),
-    logEveryMs: parseWhole(options.logEveryMs ?? 300_000, 'logEveryMs', 0, 86_400_000),
+        : wholeNumber(options.maxCallsPerSecond, 'maxCallsPerSecond', 1, 1_000_000_000),
+    processes: processes === undefined ? null : wholeNumber(processes, 'processes', 1, 1_000_000),
+    logEveryMs: wholeNumber(options.logEveryMs ?? 300_000, 'logEveryMs', 0, 86_400_000),
     logger: parseLogger(options.logger),
     onEvent: options.onEvent ?? null,
     statistics: options.statistics ?? null,
@@ -100,11 +96,5 @@ export function parseRemoteOptions(options: RemoteOptions): RemoteSettings {
 
 function parseDeadlineMs(value: unknown): number {
   if (typeof value === 'number' && value >= 1 && value <= 60_000) return value
-  throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'deadlineMs', 'a number from 1 to 60000', value)
-}
-
-/** Validates a whole number in a range, naming the field in the rejection. */
-export function parseWhole(value: unknown, field: string, least: number, most: number): number {
-  if (typeof value === 'number' && Number.isInteger(value) && value >= least && value <= most) return value
-  throw unexpected('ERR_HEADGATE_INVALID_OPTION', field, `a whole number from ${least} to ${most}`, value)
+  throw invalidOption('deadlineMs', 'a number from 1 to 60000', value)
 }
