@@ -44,21 +44,16 @@ export interface Period {
   readonly endMs: number
 }
 
-const HOUR_MS = 3_600_000
-const DAY_MS = 24 * HOUR_MS
+const DAY_MS = 86_400_000
+/** The most that clocks are set back anywhere, two hours: in Antarctica/Troll. */
+const SET_BACK_MS = 7_200_000
 
-/** The most that clocks are set back anywhere: in Antarctica/Troll. */
-const SET_BACK_MS = 2 * HOUR_MS
+/** The most days of each. */
+export const MOST_DAYS: Readonly<Record<Per, number>> = { day: 1, week: 7, month: 31, year: 366 }
+
 /** The longest a period can be. */
-const SPAN_MS: Readonly<Record<Per, number>> = {
-  day: DAY_MS + SET_BACK_MS,
-  week: 7 * DAY_MS + SET_BACK_MS,
-  month: 31 * DAY_MS + SET_BACK_MS,
-  year: 366 * DAY_MS + SET_BACK_MS,
-}
-
 export function spanMs(per: Per): number {
-  return SPAN_MS[per]
+  return MOST_DAYS[per] * DAY_MS + SET_BACK_MS
 }
 
 const MONTH_DAYS = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]

@@ -25,6 +25,7 @@ import {
   type CalendarOptions,
   calendarOf,
   DEFAULT_ANCHORS,
+  MOST_DAYS,
   type Per,
   type Period,
   parseCalendar,
@@ -92,7 +93,7 @@ function parse(options: unknown): QuotaLimit {
     algorithm: quotaAlgorithm,
     ...counted(known, `${KIND}-${calendar.kind}`),
     limit,
-    quota: quotaOf(limit, NOMINAL_US[calendar.per]),
+    quota: quotaOf(limit, nominalUs(calendar.per)),
     ...calendar,
     rollover: parseRollover(known.rollover),
     hasOverage: parseOverage(known.overage),
@@ -114,12 +115,10 @@ function parseOverage(overage: unknown): boolean {
 }
 
 const DAY_US = 86_400_000_000
-/** The longest that each is, but for changes of the clocks: what headers call the window. */
-const NOMINAL_US: Readonly<Record<Per, number>> = {
-  day: DAY_US,
-  week: 7 * DAY_US,
-  month: 31 * DAY_US,
-  year: 366 * DAY_US,
+
+/** The longest that a period is, but for changes of the clocks: what headers call the window. */
+function nominalUs(per: Per): number {
+  return MOST_DAYS[per] * DAY_US
 }
 
 /** What is known of a caller. All units are of the period that ends at `endMs`, unless they say otherwise. */
@@ -425,7 +424,7 @@ export const quotaAlgorithm: Algorithm<QuotaLimit, QuotaState> = {
     },
   },
   mostIn: () => Number.POSITIVE_INFINITY,
-  ratePerSecond: ({ limit, per }) => (limit * 1_000_000) / NOMINAL_US[per],
+  ratePerSecond: ({ limit, per }) => (limit * 1_000_000) / nominalUs(per),
   isCoveredBy: (limit, stricter) => isNotAbove(stricter, limit) && stricter.id === limit.id,
   refilled: () => 0,
   empty,
@@ -449,7 +448,7 @@ export const quotaAlgorithm: Algorithm<QuotaLimit, QuotaState> = {
     },
     usage,
     apart: ['per', 'timeZone', 'anchor'],
-    perDay: ({ limit, per }) => Math.floor(limit / (NOMINAL_US[per] / DAY_US)),
+    perDay: ({ limit, per }) => Math.floor(limit / MOST_DAYS[per]),
     stateOf,
   },
   rows: () => new ObjectRows(empty),

@@ -44,10 +44,13 @@ export interface Problem {
   readonly body: ProblemBody
 }
 
-const TYPES = 'https://iana.org/assignments/http-problem-types'
-const QUOTA_EXCEEDED = { type: `${TYPES}#quota-exceeded`, title: 'Quota exceeded', status: 429 } as const
+const QUOTA_EXCEEDED = {
+  type: 'https://iana.org/assignments/http-problem-types#quota-exceeded',
+  title: 'Quota exceeded',
+  status: 429,
+} as const
 const REDUCED_CAPACITY = {
-  type: `${TYPES}#temporary-reduced-capacity`,
+  type: 'https://iana.org/assignments/http-problem-types#temporary-reduced-capacity',
   title: 'Temporarily reduced capacity',
   status: 503,
 } as const

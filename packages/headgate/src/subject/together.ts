@@ -1,7 +1,7 @@
 import { HeadgateError } from '../errors/headgate-error.js'
 import { createSubjectNamer, type Subject, type SubjectInput } from './subject.js'
 
-const nameOf = createSubjectNamer({ onWarning: () => {} })
+const nameOf = /* @__PURE__ */ createSubjectNamer({ onWarning: () => {} })
 
 /**
  * Returns several subjects as one: an account at an address, `together('user:ada', 'ip:192.0.2.1')`. What is charged to it says
