@@ -2,6 +2,7 @@
 import type { Check, Refund } from '../check/check.js'
 import type { PendingCheck } from '../check/pending-check.js'
 import { Decision } from '../decision/decision.js'
+import { decideBy } from '../store/ask-store.js'
 import { MemoryStore } from '../store/memory/memory-store.js'
 import type { Store } from '../store/store.js'
 import { type Clock, systemTimers } from '../time/clock.js'
@@ -90,15 +91,7 @@ export class Comparison {
     asked.isInternal = true
     try {
       await Promise.resolve()
-      await new Promise<void>((resolve, reject) => {
-        asked.onSettled({ settled: () => resolve(), failed: reject })
-        const work = store.decide(asked)
-        if (work !== undefined)
-          work.then(
-            () => asked.settle(store.source),
-            error => asked.fail(error),
-          )
-      })
+      await decideBy(store, asked).promise()
     } catch (error) {
       warn(`compare: the store could not be asked: ${(error as Error).message}`)
       return null

@@ -6,7 +6,7 @@ import type { Limit } from '../algorithms/algorithm.js'
 import type { Check } from '../check/check.js'
 import { parseCost, parseScope } from '../check/check-options.js'
 import type { PendingCheck } from '../check/pending-check.js'
-import type { PlanLabels } from '../check/plan.js'
+import { NO_LABELS, type PlanLabels } from '../check/plan.js'
 import { type Decision, type LimitVerdict, verdictOf } from '../decision/decision.js'
 import { unexpected } from '../errors/headgate-error.js'
 import { scaleLimit } from '../policy/change-numbers.js'
@@ -143,14 +143,8 @@ function labelsOf({ alternatives, shadow = [] }: GivenLimits, control: Control):
   const bypass = !control.enabled ? 'disabled' : control.multiplier === 0 ? 'paused' : null
   const onlyShadow = binding.length === 0 && shadow.length > 0 ? 'shadow' : null
   return {
+    ...NO_LABELS,
     policy: (binding[0] ?? shadow[0])?.policy ?? '',
-    tier: null,
-    rule: null,
     bypass: bypass ?? onlyShadow,
-    headers: null,
-    refundIf: null,
-    resetIf: null,
-    tokens: [],
-    wait: null,
   }
 }

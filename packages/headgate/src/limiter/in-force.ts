@@ -21,7 +21,6 @@ import type { Concerned } from '../policy/override-effect.js'
 import type { RuleResolver } from '../policy/rule-resolver.js'
 import type { Rules } from '../policy/rules.js'
 import type { Store } from '../store/store.js'
-import { digest } from '../subject/digest.js'
 import {
   createSubjectNamer,
   type SubjectInput,
@@ -33,10 +32,6 @@ import type { Clock } from '../time/clock.js'
 import { runAtOnce, runInSlices } from '../time/steps.js'
 import { ANYBODY, NamedPolicies } from './named-policies.js'
 import type { OverrideCache } from './override-cache.js'
-import { rejectReload } from './rejections.js'
-
-const VERSION_LENGTH = 8
-const versions = new WeakMap<Config, string>()
 
 export interface InForceOptions {
   /** Policies and tiers written in code, or the policy file. */
@@ -141,8 +136,8 @@ export class InForce {
 
   async reload(config: Config): Promise<void> {
     const { store, onReload } = this.#options
-    rejectReload(config, this.#options.written as Config, store)
     const rules = rulesOf(config)
+    rules.rejectMovedFleet(config, this.#options.written as Config, store.control?.fleet)
     const reload = ++this.#reloadsBegun
     const nameSubject = this.#namerFor(config.secretTypes)
     const compiled = await runInSlices(compile(rules, config, nameSubject))
@@ -209,22 +204,11 @@ function isConfig(written: WrittenPolicies | Config): written is Config {
   return 'rules' in written
 }
 
-/** What a policy file carries; throws for anything else. */
-function rulesOf(config: Config): Rules {
+/** What a policy file carries. */
+export function rulesOf(config: Config): Rules {
   return config[RULES] as Rules
 }
 
 function compile(rules: Rules, config: Config, nameSubject: SubjectNamer): ReturnType<Rules['compile']> {
   return rules.compile(config, subject => nameSubject(subject as SubjectInput))
-}
-
-/** Returns eight characters that are the same for the same policy file in every process, and differ for another. */
-export function versionOf(config: Config): string {
-  let version = versions.get(config)
-  if (version === undefined) {
-    const text = JSON.stringify(config, (_, value) => (value instanceof Map ? [...value] : value))
-    version = digest('headgate config', text).slice(0, VERSION_LENGTH)
-    versions.set(config, version)
-  }
-  return version
 }

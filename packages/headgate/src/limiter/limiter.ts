@@ -9,7 +9,7 @@ import { PendingCheck } from '../check/pending-check.js'
 import { type CheckContext, type NamedLimit, NO_LABELS, Plan } from '../check/plan.js'
 import { Plans } from '../check/plans.js'
 import { Decision, policyOf } from '../decision/decision.js'
-import { HeadgateError, unexpected } from '../errors/headgate-error.js'
+import { HeadgateError, invalidOption } from '../errors/headgate-error.js'
 import { rejectUnknown } from '../errors/reject-unknown.js'
 import { type Emit, emitterOf } from '../observe/emit.js'
 import { type DecisionEvent, decisionEvent, type LimiterEvent } from '../observe/event.js'
@@ -18,13 +18,14 @@ import { recorderOf, watchLimiter } from '../observe/statistics/attached.js'
 import type { Statistics } from '../observe/statistics/statistics.js'
 import { throttleLog, WARN_EVERY_MS, warnThrottled } from '../observe/throttled-log.js'
 import type { ActivePolicies } from '../policy/active-policies.js'
-import type { Config } from '../policy/config.js'
+import { type Config, RULES } from '../policy/config.js'
 import type { Explanation } from '../policy/explanation.js'
 import { type PolicyOptions, writtenPolicies } from '../policy/policies.js'
 import type { RequestFacts } from '../policy/request-facts.js'
 import type { KeptState, Rules } from '../policy/rules.js'
 import type { Tier } from '../policy/tiers.js'
 import type { Estimates } from '../policy/token-meters.js'
+import { decideBy } from '../store/ask-store.js'
 import { memoryControl } from '../store/memory/memory-control.js'
 import { MemoryStore } from '../store/memory/memory-store.js'
 import { STORE, type Store } from '../store/store.js'
@@ -56,13 +57,12 @@ import {
   parseSignal,
   parseTimeoutMs,
 } from './fair-queue.js'
-import { type CurrentFile, InForce, versionOf } from './in-force.js'
+import { type CurrentFile, InForce, rulesOf } from './in-force.js'
 import { type Inspection, type InspectOptions, inspect, withoutRepeats } from './inspection.js'
 import { type ControlApi, createOperators, type Operators, type OverridesApi } from './operators.js'
 import { OverrideCache } from './override-cache.js'
 import { Permits } from './permits.js'
 import { type Actual, type RefundOptions, Refunds, type Reservation } from './refunds.js'
-import { rejectOptions, rejectOtherFleet } from './rejections.js'
 import { StrikeStore } from './strike-store.js'
 
 interface CommonOptions {
@@ -328,14 +328,13 @@ export function createLimiter<
 >(options: LimiterOptions<Policies, Tiers>): Limiter<keyof Policies & string, keyof Tiers & string>
 export function createLimiter(options: AnyLimiterOptions): RuleLimiter {
   if (typeof options !== 'object' || options === null) {
-    throw unexpected(
-      'ERR_HEADGATE_INVALID_OPTION',
-      'options',
-      'an object with policies, tiers or a config',
-      options,
-    )
+    throw invalidOption('options', 'an object with policies, tiers or a config', options)
   }
-  rejectOptions(options)
+  if ('config' in options) {
+    rejectNoConfig(options.config)
+    if (options.policies !== undefined || options.tiers !== undefined)
+      throw invalidOption('config', 'either a config or policies and tiers', 'both')
+  }
   rejectUnknown(options, OPTIONS)
   return new PolicyLimiter(options)
 }
@@ -399,7 +398,7 @@ class PolicyLimiter implements RuleLimiter {
     this.#store = storeOf(options)
     this.#clock = this.#store.clock ?? options.clock ?? systemClock
     const clock = this.#clock
-    if (config !== undefined) rejectOtherFleet(config, this.#store)
+    if (config !== undefined) rulesOf(config).rejectOtherFleet(config, this.#store.control?.fleet)
     const written = config ?? writtenPolicies(options.policies ?? {}, options.tiers ?? {})
     const statistics = options.statistics ?? this.#store.statistics
     const recorder = recorderOf(statistics)
@@ -485,14 +484,17 @@ class PolicyLimiter implements RuleLimiter {
     })
     this.control = this.#operators.control
     this.overrides = this.#operators.overrides
-    this.#unwatch = watchLimiter(statistics, () => ({
-      ...this.#counter.read(),
-      control: this.#inForce.now.active.control,
-      overrides: overrides.size,
-      configVersion: config === undefined ? null : versionOf(this.#file.config),
-      configLoadedAtMs: this.#inForce.now.file?.loadedAtMs ?? null,
-      limits: this.#inForce.configuredLimits(MAX_TOLD_LIMITS),
-    }))
+    this.#unwatch = watchLimiter(statistics, () => {
+      const { active, file } = this.#inForce.now
+      return {
+        ...this.#counter.read(),
+        control: active.control,
+        overrides: overrides.size,
+        configVersion: file?.rules.versionOf(file.config) ?? null,
+        configLoadedAtMs: file?.loadedAtMs ?? null,
+        limits: this.#inForce.configuredLimits(MAX_TOLD_LIMITS),
+      }
+    })
   }
 
   get [STORE](): Store {
@@ -688,7 +690,9 @@ class PolicyLimiter implements RuleLimiter {
   }
 
   async reload(config: Config): Promise<void> {
-    this.#rejectReload(config)
+    if (this.#callers === null) throw noConfig('reload')
+    rejectNoConfig(config)
+    this.#callers.rejectUnusable(config)
     await this.#inForce.reload(config)
   }
 
@@ -759,19 +763,8 @@ class PolicyLimiter implements RuleLimiter {
       check.settle('none')
     } else if (plan.isCompared) {
       this.#comparison.decide(check)
-    } else {
-      const work = this.#store.decide(check)
-      if (work !== undefined) this.#settleLater(check, work)
-    }
+    } else decideBy(this.#store, check)
     return check
-  }
-
-  /** For stores that return a promise. */
-  #settleLater(check: PendingCheck, work: Promise<void>): void {
-    work.then(
-      () => check.settle(this.#store.source),
-      error => check.fail(error),
-    )
   }
 
   /** A ban has begun. */
@@ -816,12 +809,6 @@ class PolicyLimiter implements RuleLimiter {
     return storedName(subject) ?? this.#inForce.now.nameSubject(subject as SubjectInput)
   }
 
-  #rejectReload(config: Config): void {
-    if (this.#callers === null) throw noConfig('reload')
-    rejectOptions({ config })
-    this.#callers.rejectUnusable(config)
-  }
-
   /** Who has charged knows what has come back already. */
   #rejectForeign(decision: unknown): void {
     if (!(decision instanceof Decision) || Decision.checkOf(decision).plan.context === this.#context) return
@@ -859,11 +846,18 @@ function storeOf({ store, clock }: CommonOptions): Store {
   if (store === undefined) return new MemoryStore(clock === undefined ? {} : { clock })
   if (typeof store?.decide === 'function') return store
   const expected = 'what memoryStore() or redisStore() returns'
-  throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'store', expected, store)
+  throw invalidOption('store', expected, store)
 }
 
 function namedStates(checks: readonly Check[], isExpected = false): KeptState[] {
   return checks.map(check => ({ rule: 'asked', check: { ...check, cost: 1 }, isExpected }))
+}
+
+/** Validates a config that a program passes, bypassing the types. */
+function rejectNoConfig(config: unknown): void {
+  const { [RULES]: rules, tiers } = (config ?? {}) as Partial<Config>
+  if (typeof rules === 'object' && typeof tiers === 'object') return
+  throw invalidOption('config', 'what loadConfig() or defineConfig() returns', config)
 }
 
 function noConfig(field: string): HeadgateError {

@@ -101,7 +101,11 @@ export class NamedPolicies {
     const resolution = this.resolution(subject, charge, parseScope(options.scope), cost, options)
     const { active, clock, plans } = this.options
     const subjects = [subject, ...parseAlso(options).map(other => this.options.nameSubject(other.subject))]
-    const banned = bannedCheck({ active, plans, subjects, cost, isPeek }, resolution, clock.nowUs())
+    const banned = bannedCheck(
+      { active, plans, subjects, cost, isPeek },
+      () => labelsOf(resolution),
+      clock.nowUs(),
+    )
     if (banned !== null) return banned
     const check = this.pending(resolution, cost, isPeek)
     if (options.onStoreFailure === undefined) return check

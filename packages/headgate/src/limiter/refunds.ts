@@ -3,10 +3,10 @@ import { parseCost } from '../check/check-options.js'
 import type { Admission, Admissions } from '../check/pending-check.js'
 import { countsRequests } from '../check/plan.js'
 import { Decision, policyOf } from '../decision/decision.js'
-import { HeadgateError, unexpected } from '../errors/headgate-error.js'
+import { HeadgateError, invalidOption, unexpected } from '../errors/headgate-error.js'
 import { rejectUnknown } from '../errors/reject-unknown.js'
 import { parseRefundBound, type RefundBound } from '../policy/refund-rule.js'
-import { askStore } from '../store/ask-store.js'
+import { checkBy } from '../store/ask-store.js'
 import type { Store } from '../store/store.js'
 
 /** How much of a charge comes back. */
@@ -111,8 +111,9 @@ export class Refunds {
   async #isWithin(atMost: readonly RefundBound[], refunds: readonly Refund[], due: number): Promise<boolean> {
     const checks = atMost.flatMap(bound => boundsOf(bound, refunds, due))
     const question = { alternatives: [checks], shadow: [], onStoreFailure: 'closed' } as const
-    const { charged, source } = await askStore(this.#store, question)
-    return charged >= 0 && source === undefined
+    const check = checkBy(this.#store, question)
+    await check.promise()
+    return check.allowed && check.source === this.#store.source
   }
 
   /** Changes a decision's charge to `actual` units, once: gives the rest back, or charges what is missing. */
@@ -192,7 +193,7 @@ function boundsOf(bound: RefundBound, refunds: readonly Refund[], due: number): 
 /** Returns the limits that had room for a request; throws for one that was denied or only looked at. */
 function admissionsOf(decision: Decision): Admissions {
   if (!(decision instanceof Decision)) {
-    throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'decision', 'what check returned', decision)
+    throw invalidOption('decision', 'what check returned', decision)
   }
   const isUnasked = decision.source === 'open' || decision.source === 'closed'
   const admissions = isUnasked ? NONE : Decision.checkOf(decision).admissions()

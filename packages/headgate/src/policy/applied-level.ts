@@ -1,13 +1,7 @@
-import { typeOf } from '../subject/subject.js'
-import { joined } from '../subject/together.js'
 import type { ConfiguredPolicy } from './configured-policy.js'
 import type { RequestReading } from './found-routes.js'
-import { chargedOf, type Level } from './level.js'
-import type { Minted } from './request-facts.js'
+import type { Level } from './level.js'
 import type { MeterConfig } from './token-meters.js'
-
-/** No real subject can have this name, because an id that starts with a tilde is digested. */
-const EVERYONE = 'global:~all'
 
 /** A level as it applies to one request: whose budget it charges, and whether it decides. */
 export class AppliedLevel {
@@ -15,70 +9,24 @@ export class AppliedLevel {
   part: 'decides' | 'shadow' | 'unused' = 'unused'
   /** The readings of the request that lead to it. */
   readonly readings: RequestReading[] = []
-  /** The subject whose budget is charged. */
-  readonly subject: string
-  /** Further subjects of the request that are charged with it. */
-  readonly also: readonly { readonly subject: string; readonly configured: ConfiguredPolicy }[]
   readonly isShadow: boolean
-  /** The tokens of a model that it limits, for the same subjects. */
-  readonly meters: readonly { readonly meter: MeterConfig; readonly level: AppliedLevel }[]
   /** The units that it takes, whatever the request costs; null: as the request costs. */
   units: number | null = null
 
   constructor(
     readonly level: Level,
-    subjects: readonly string[],
-    minted: Minted | null = null,
+    /** Who is asking: it decides whether the level binds, even where everyone shares the budget. */
+    asking: string,
+    /** The subject whose budget is charged. */
+    readonly subject: string = asking,
+    /** Further subjects of the request that are charged with it. */
+    readonly also: readonly { readonly subject: string; readonly configured: ConfiguredPolicy }[] = [],
+    /** The tokens of a model that it limits, for the same subjects. */
+    readonly meters: readonly { readonly meter: MeterConfig; readonly level: AppliedLevel }[] = [],
   ) {
-    const asking = chargedOf(level.subjectTypes, subjects)
-    this.subject = payerOf(level, asking, subjects)
-    const others = level.also.length === 0 ? NOBODY_ELSE : othersOf(level, subjects)
-    this.also = minted === null ? others : withAddress(minted, this.subject, level.configured, others)
-    this.meters =
-      level.meters.length === 0
-        ? NO_METERS
-        : level.meters.map(({ meter, level: own }) => ({
-            meter,
-            level: new AppliedLevel(own, subjects, minted),
-          }))
-    // Decided by who is asking, even where everyone shares the budget.
     this.isShadow =
       level.mode === 'shadow' || (level.mode === 'enforce' && !isInShare(asking, level.enforcePercent))
   }
-}
-
-/** Several types pay together if the request has a subject of each; otherwise the caller pays alone. */
-function payerOf({ per }: Level, asking: string, subjects: readonly string[]): string {
-  if (per === 'caller') return asking
-  if (per === 'everyone') return EVERYONE
-  const found = per.map(type => subjects.find(name => typeOf(name) === type))
-  if (!found.every(name => name !== undefined)) return asking
-  const { type, id } = joined(found)
-  return `${type}:${id}`
-}
-
-const NOBODY_ELSE: AppliedLevel['also'] = []
-const NO_METERS: AppliedLevel['meters'] = []
-
-function othersOf({ also }: Level, subjects: readonly string[]): AppliedLevel['also'] {
-  return also.flatMap(({ type, configured }) => {
-    const subject = subjects.find(name => typeOf(name) === type)
-    return subject === undefined ? [] : [{ subject, configured }]
-  })
-}
-
-/** Adds the address beside every subject that may be made up. */
-function withAddress(
-  { address, times }: Minted,
-  subject: string,
-  configured: ConfiguredPolicy,
-  others: AppliedLevel['also'],
-): AppliedLevel['also'] {
-  const shared = [{ subject, configured }, ...others].flatMap(payer => {
-    const itsTimes = times.get(payer.subject)
-    return itsTimes === undefined ? [] : [{ subject: address, configured: payer.configured.times(itsTimes) }]
-  })
-  return shared.length === 0 ? others : [...others, ...shared]
 }
 
 /**

@@ -9,7 +9,7 @@ import { PathIndex } from './path-index.js'
 import { compilePattern } from './path-pattern.js'
 import { foldCase } from './path-readings.js'
 import { type Policy, parsePolicy, parseTier, type TierLimits } from './policies.js'
-import { tierLimits } from './tiers.js'
+import { limitsOfTiers, tierLimits } from './tiers.js'
 
 export interface CompiledConfig {
   readonly config: Config
@@ -90,7 +90,7 @@ export function* compileConfig(
     config,
     policies,
     tiers,
-    tierLimits,
+    tierLimits: limitsOfTiers,
     routeRules,
     callerRules,
     rulesByName,

@@ -2,7 +2,7 @@ import type { Limit } from '../algorithms/algorithm.js'
 import type { Duration } from '../algorithms/durations.js'
 import { parseDurationUs } from '../algorithms/durations.js'
 import { parseUnits } from '../algorithms/limit-options.js'
-import { type HeadgateError, unexpected } from '../errors/headgate-error.js'
+import { type HeadgateError, invalidOption } from '../errors/headgate-error.js'
 import { rejectUnknown } from '../errors/reject-unknown.js'
 import { shownName } from '../errors/shown-text.js'
 import type { StoredSubject } from '../subject/subject.js'
@@ -182,7 +182,7 @@ function parseReplacement(given: Record<string, unknown>, tierLimits: TierLimits
   if (given.ban !== undefined) return { ban: true }
   if (given.tier !== undefined) return { tier: parseText(given.tier, 'tier') }
   if (given.numbers !== undefined) {
-    tierLimits?.(given.numbers as TierOptions)
+    tierLimits?.of(given.numbers as TierOptions)
     return { numbers: given.numbers as TierOptions }
   }
   const entries =
@@ -203,5 +203,5 @@ function parseText(value: unknown, field: string): string {
 }
 
 function invalid(field: string, expected: string, got: unknown): HeadgateError {
-  return unexpected('ERR_HEADGATE_INVALID_OPTION', `override ${field}`, expected, got)
+  return invalidOption(`override ${field}`, expected, got)
 }

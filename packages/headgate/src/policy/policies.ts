@@ -52,8 +52,12 @@ export const TIER_POLICY = 'tier'
 /** Where a tier carries what makes its limits, as a limit carries its algorithm: who has no tiers bundles none of it. */
 export const TIER_LIMITS: unique symbol = Symbol.for('headgate.tier')
 
-/** Makes the limits of a tier, which are charged together. Throws for numbers that are none. */
-export type TierLimits = (tier: TierOptions) => readonly Limit[]
+export interface TierLimits {
+  /** Makes the limits of a tier, which are charged together. Throws for numbers that are none. */
+  of(tier: TierOptions): readonly Limit[]
+  /** A tier with some of its numbers replaced, or another policy with limits of these numbers. */
+  replace(policy: Policy, numbers: TierOptions): Policy
+}
 
 /** Validates the policies and tiers of a program. Rejects duplicate limits and names that cannot be part of a key. */
 export function writtenPolicies(
@@ -73,7 +77,7 @@ export function writtenPolicies(
     tierLimits = tier?.[TIER_LIMITS] ?? null
     if (tierLimits === null)
       throw unexpected('ERR_HEADGATE_INVALID_POLICY', `tiers.${name}`, 'a tier made by tier()', tier)
-    parsedTiers.set(name, parseTier(name, tier, tierLimits(tier)))
+    parsedTiers.set(name, parseTier(name, tier, tierLimits.of(tier)))
   }
   if (parsed.size + parsedTiers.size === 0)
     throw new HeadgateError('ERR_HEADGATE_INVALID_OPTION', {

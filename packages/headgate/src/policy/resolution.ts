@@ -1,18 +1,14 @@
 /** What resolving a request comes to: which limits it is asked against, whose they are, and which of them bind. */
 import { PendingCheck } from '../check/pending-check.js'
-import type { PlanLabels } from '../check/plan.js'
+import { NO_LABELS, type PlanLabels } from '../check/plan.js'
 import type { CheckList, Plans } from '../check/plans.js'
 import type { ActivePolicies } from './active-policies.js'
 import { AppliedLevel } from './applied-level.js'
 import { askedLevel } from './asked-level.js'
 import { checksOfRequest, type Decider, levelsOf } from './checks-of.js'
 import type { HeaderStyle, PolicyOrTier } from './config.js'
-import type { Level } from './level.js'
 import { targetKey } from './override.js'
-import { commonRefunds, type RefundRule } from './refund-rule.js'
-import { commonStatuses, type Statuses } from './statuses.js'
 import { type MeterConfig, metersOf } from './token-meters.js'
-import { commonWait, type Wait } from './wait.js'
 
 /** Why no limit is asked: limiting is switched off, the multiplier is 0, or the file skips the request. */
 export type Bypass = 'disabled' | 'paused' | 'skipped'
@@ -32,14 +28,8 @@ export interface Resolution {
   /** The levels found, the most specific first, each with the part it plays. */
   readonly levels: readonly AppliedLevel[]
   readonly headers: HeaderStyle | null
-  /** The responses that give back the charge; null if none does. */
-  readonly refundIf: RefundRule | null
-  /** The responses that forget what the caller has used; null if none does. */
-  readonly resetIf: readonly Statuses[] | null
   /** The tokens of a model that it reserves. */
   readonly tokens: readonly MeterConfig[]
-  /** How long it may wait for room; null if not at all. */
-  readonly wait: Wait | null
 }
 
 const NO_QUESTION: CheckList = { alternatives: [[]], shadow: [] }
@@ -65,7 +55,7 @@ export function resolveAsk(
 ): Resolution {
   const { cost, subject, scope, also } = asked
   const applied = [{ subject, charge: asked.charge, cost: undefined }, ...also].map(one => {
-    const level = new AppliedLevel(askedLevel(active, { ...one, scope }, nowUs), [one.subject])
+    const level = new AppliedLevel(askedLevel(active, { ...one, scope }, nowUs), one.subject)
     level.units = one.cost ?? null
     return level
   })
@@ -120,27 +110,8 @@ export function conclude(
     readings,
     levels,
     headers: speaks?.headers ?? null,
-    refundIf: commonOf(readings, level => level.refundIf, commonRefunds),
-    resetIf: commonOf(readings, level => level.resetIf, commonStatuses),
-    wait: commonOf(readings, level => level.wait, commonWait),
     tokens: metersOf(levels),
   }
-}
-
-/** Returns what the most specific deciding rule grants; with several readings, only what all of them do. */
-function commonOf<Grant>(
-  readings: readonly Decider[],
-  grantOf: (level: Level) => Grant | null,
-  commonTo: (one: Grant, other: Grant) => Grant,
-): Grant | null {
-  let common: Grant | null = null
-  for (const { levels, deciding } of readings) {
-    const speaks = (deciding[0] ?? levels[0])?.level
-    const grant = speaks === undefined ? null : grantOf(speaks)
-    if (grant === null) return null
-    common = common === null ? grant : commonTo(common, grant)
-  }
-  return common
 }
 
 /** While paused only bans are asked, and most requests meet none. */
@@ -163,7 +134,7 @@ export function bannedCheck(
     readonly cost: number
     readonly isPeek: boolean
   },
-  resolution: Resolution,
+  labelsOf: () => PlanLabels,
   nowUs: number,
 ): PendingCheck | null {
   const { active, plans, subjects, cost, isPeek } = asked
@@ -172,7 +143,7 @@ export function bannedCheck(
   for (const subject of subjects) {
     const waitUs = overrides.leftUs(targetKey({ subject, ban: true }), nowUs)
     if (waitUs === 0) continue
-    const labels = { ...labelsOf(resolution), bypass: 'banned' as const }
+    const labels = { ...labelsOf(), bypass: 'banned' as const }
     const { plan } = plans.pending(NO_QUESTION, { labels, cost })
     const denial = new PendingCheck(plan, subject, cost)
     const check = isPeek ? denial.asPeek() : denial
@@ -184,19 +155,17 @@ export function bannedCheck(
 
 /** Describes the rules that led to a decision. */
 export function labelsOf(resolution: Resolution): PlanLabels {
-  const { levels, tier, bypass, headers, refundIf, resetIf, tokens, wait, question } = resolution
+  const { levels, tier, bypass, headers, tokens, question } = resolution
   const spoke = levels.find(({ part }) => part === 'decides') ?? levels[0]
   const isOnlyShadow =
     bypass === null && question.shadow.length > 0 && levels.every(({ part }) => part !== 'decides')
   return {
+    ...NO_LABELS,
     policy: spoke?.level.configured.policy.name ?? '',
     tier,
     rule: spoke?.level.rule ?? null,
     bypass: isOnlyShadow ? 'shadow' : bypass,
     headers,
-    refundIf,
-    resetIf,
     tokens,
-    wait,
   }
 }

@@ -8,7 +8,8 @@
 
 import { slidingWindowLog } from '../algorithms/sliding-window-log.js'
 import type { ActiveConfig } from './active-config.js'
-import { AppliedLevel } from './applied-level.js'
+import type { AppliedLevel } from './applied-level.js'
+import { applyLevel } from './apply-level.js'
 import { ConfiguredPolicy } from './configured-policy.js'
 import {
   askedBy,
@@ -31,7 +32,7 @@ export function resolve(active: ActiveConfig, facts: CanonicalFacts, nowUs: numb
   const asked = askedBy(facts, caller.tier)
   const routes = findRoutes(active, facts, asked)
   const minted = unknownOf(active, facts.minted ?? null, nowUs)
-  const apply = (level: Level) => new AppliedLevel(level, facts.subjects, minted)
+  const apply = (level: Level) => applyLevel(level, facts.subjects, minted)
   const ofCaller = apply(callerLevel(active, asked, caller, nowUs))
   const everybodys = globalLevel(active, nowUs)
   const common = everybodys === null ? [ofCaller] : [ofCaller, apply(everybodys)]
@@ -51,7 +52,7 @@ export function resolve(active: ActiveConfig, facts: CanonicalFacts, nowUs: numb
 
 /** Denies a request with too many readings, because what they lead to cannot be worked out. */
 function resolveUnreadable(active: ActiveConfig, facts: CanonicalFacts, { tier }: Caller): Resolution {
-  const level = new AppliedLevel(unreadableLevel(active), facts.subjects)
+  const level = applyLevel(unreadableLevel(active), facts.subjects)
   level.part = 'decides'
   const cost = facts.cost ?? 1
   const reading = { levels: [level], deciding: [level], cost, skipped: false }

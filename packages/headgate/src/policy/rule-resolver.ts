@@ -2,12 +2,13 @@
 import { BoundedMap } from '../check/bounded-map.js'
 import type { Check } from '../check/check.js'
 import { PendingCheck, type RareParts } from '../check/pending-check.js'
-import type { Plan } from '../check/plan.js'
+import type { Plan, PlanLabels } from '../check/plan.js'
 import type { Plans } from '../check/plans.js'
 import { ANONYMOUS, type SubjectInput, type SubjectNamer, typeOf } from '../subject/subject.js'
 import type { Clock } from '../time/clock.js'
 import type { ActiveConfig } from './active-config.js'
 import { canonicalFacts } from './canonical-facts.js'
+import { grantsOf } from './grants.js'
 import type { Ipv6Budgets } from './ipv6-budgets.js'
 import type { RequestFacts } from './request-facts.js'
 import { bannedCheck, labelsOf, type Resolution } from './resolution.js'
@@ -116,7 +117,7 @@ export class RuleResolver {
     const subjects =
       active.overrides.size === 0 ? [] : [facts.subject].flat().map(one => nameSubject(one as SubjectInput))
     return (
-      bannedCheck({ active, plans, subjects, cost, isPeek }, resolution, clock.nowUs()) ??
+      bannedCheck({ active, plans, subjects, cost, isPeek }, () => ruleLabels(resolution), clock.nowUs()) ??
       this.pendingOf(resolution, isPeek)
     )
   }
@@ -125,7 +126,7 @@ export class RuleResolver {
     const { budgets, plans } = this.options
     const { cost, compare: isCompared } = resolution
     return plans.pending(budgets.widen(resolution.question), {
-      labels: labelsOf(resolution),
+      labels: ruleLabels(resolution),
       cost,
       isPeek,
       isCompared,
@@ -158,6 +159,10 @@ export class RuleResolver {
       return byDefault === 'closed' && config.mode !== 'shadow'
     }
   }
+}
+
+function ruleLabels(resolution: Resolution): PlanLabels {
+  return { ...labelsOf(resolution), ...grantsOf(resolution.readings) }
 }
 
 type PlainFacts = RequestFacts & { readonly subject: string; readonly path: string }

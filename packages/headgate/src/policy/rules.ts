@@ -3,7 +3,7 @@
  * without a policy file does not bundle the resolving of rules.
  */
 import type { Check } from '../check/check.js'
-import { unexpected } from '../errors/headgate-error.js'
+import { invalidOption } from '../errors/headgate-error.js'
 import type { HttpRequest } from '../subject/http-request.js'
 import type { Identify } from '../subject/identify.js'
 import { addressOptionsOf, identifyBySources } from '../subject/identify-by-sources.js'
@@ -13,12 +13,14 @@ import { type SubjectInput, typeOf } from '../subject/subject.js'
 import { type ActiveConfig, activateConfig } from './active-config.js'
 import type { AtRunTime } from './active-policies.js'
 import { AppliedLevel } from './applied-level.js'
+import { applyLevel } from './apply-level.js'
 import { askedLevel, ofCaller } from './asked-level.js'
 import { statesOf } from './checks-of.js'
 import { type CompiledConfig, compileConfig } from './compiled-config.js'
 import { concernedBy, isAbout } from './concerned-by.js'
 import type { Config } from './config.js'
 import { type Explanation, explain } from './explanation.js'
+import { rejectMovedFleet, rejectOtherFleet, versionOf } from './file-identity.js'
 import { askedBy, besideLevel, callerLevel, findCaller, globalLevel, routeLevel } from './find-levels.js'
 import type { Ipv6Budgets } from './ipv6-budgets.js'
 import type { OverrideTarget } from './override.js'
@@ -48,6 +50,9 @@ export interface Rules {
   activate(compiled: CompiledConfig, atRunTime: AtRunTime): ActiveConfig
   resolver(options: RuleResolverOptions): RuleResolver
   explain(resolver: RuleResolver, facts: RequestFacts, budgets: Ipv6Budgets): Explanation
+  rejectMovedFleet: typeof rejectMovedFleet
+  rejectOtherFleet: typeof rejectOtherFleet
+  versionOf: typeof versionOf
   callers(inForce: () => Config): FileCallers & { rejectUnusable(next: Config): void }
   /** The tier of a subject by the file and the overrides. */
   tierOf(active: ActiveConfig, subject: string, tier: string | null, nowUs: number): string | null
@@ -62,6 +67,9 @@ export const rules: Rules = {
   activate: activateConfig,
   resolver: options => new RuleResolver(options),
   explain: (resolver, facts, budgets) => explain(resolver.resolution(facts), budgets),
+  rejectMovedFleet,
+  rejectOtherFleet,
+  versionOf,
   callers: createFileCallers,
   tierOf: (active, subject, tier, nowUs) => findCaller(active, { subjects: [subject], tier }, nowUs).tier,
   concernedBy,
@@ -85,9 +93,9 @@ function statesAbout(
       .filter(rule => isAbout(rule, type, caller.tier))
       .map(rule => routeLevel(active, rule, caller, nowUs)),
     ...(global === null ? [] : [global]),
-  ].map(level => new AppliedLevel(level, subjects))
+  ].map(level => applyLevel(level, subjects))
   const named = [...active.policies.keys()].map(
-    policy => new AppliedLevel(askedLevel(active, { subject, charge: { policy }, scope }, nowUs), subjects),
+    policy => new AppliedLevel(askedLevel(active, { subject, charge: { policy }, scope }, nowUs), subject),
   )
   return [
     ...levels.flatMap(level => [
@@ -191,5 +199,5 @@ function createFileCallers(inForce: () => Config) {
 function rejectTokens(): never {
   const expected =
     'identifyByConfig(config) of headgate/identify beside the limiter, whose file verifies tokens'
-  throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'identify', expected, undefined)
+  throw invalidOption('identify', expected, undefined)
 }

@@ -7,8 +7,9 @@ import { slidingWindowLog } from '../algorithms/sliding-window-log.js'
 import { tokenBucket } from '../algorithms/token-bucket.js'
 import { type HeadgateError, unexpected } from '../errors/headgate-error.js'
 import { rejectUnknown } from '../errors/reject-unknown.js'
-import { TIER_LIMITS, type TierLimits } from './policies.js'
-import { DEFAULT_TIERS, PRIORITIES, SPANS_US, type TierOptions } from './tier-numbers.js'
+import { replaceUnits } from './change-numbers.js'
+import { type Policy, type PolicyLimit, parseTier, TIER_LIMITS, type TierLimits } from './policies.js'
+import { DEFAULT_TIERS, overlayTier, PRIORITIES, SPANS_US, type TierOptions } from './tier-numbers.js'
 
 const FIELDS = ['minute', 'hour', 'day', 'month', 'burst', 'priority']
 
@@ -16,6 +17,9 @@ const FIELDS = ['minute', 'hour', 'day', 'month', 'burst', 'priority']
 export interface Tier extends TierOptions {
   readonly [TIER_LIMITS]: TierLimits
 }
+
+/** What every tier carries. */
+export const limitsOfTiers: TierLimits = { of: tierLimits, replace: withNumbers }
 
 /**
  * Makes a class of caller of its numbers.
@@ -25,7 +29,7 @@ export interface Tier extends TierOptions {
  */
 export function tier(options: TierOptions): Tier {
   tierLimits(options)
-  return Object.freeze({ ...options, [TIER_LIMITS]: tierLimits })
+  return Object.freeze({ ...options, [TIER_LIMITS]: limitsOfTiers })
 }
 
 /** The five classes of caller that a public API starts with. */
@@ -85,6 +89,34 @@ function minuteLimits(limit: number, burst: number | undefined): Limit[] {
     { ...log, quota: told },
     { ...bucket, quota: told },
   ]
+}
+
+/**
+ * A tier with some of its numbers replaced. Another policy keeps its algorithms, and what was used: the limits with the
+ * span of a number take it, and a span without a limit gets one.
+ */
+function withNumbers(policy: Policy, numbers: TierOptions): Policy {
+  if (policy.numbers !== undefined && policy.tier !== null) {
+    const replaced = overlayTier(policy.numbers, numbers)
+    return parseTier(policy.tier, replaced, tierLimits(replaced))
+  }
+  const { burst: _burst, priority: _priority, ...spans } = numbers
+  const missing = { ...spans }
+  const kept = policy.limits.flatMap((named): PolicyLimit[] => {
+    const span = spanOf(named)
+    const units = span === null ? undefined : spans[span]
+    if (span === null || units === undefined) return [named]
+    delete missing[span]
+    return units === 'unlimited' ? [] : [{ ...named, limit: replaceUnits(named.limit, units) }]
+  })
+  const added = tierLimits(missing).map(limit => ({ name: `${policy.name}.${limit.id}`, limit }))
+  return { ...policy, limits: [...kept, ...added] }
+}
+
+function spanOf({ limit: { quota } }: PolicyLimit): keyof typeof SPANS_US | null {
+  if (quota.unit !== undefined) return null
+  const found = Object.entries(SPANS_US).find(([, us]) => us === quota.windowUs)
+  return found === undefined ? null : (found[0] as keyof typeof SPANS_US)
 }
 
 function invalid(field: string, expected: string, got: unknown): HeadgateError {

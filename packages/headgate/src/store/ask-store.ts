@@ -44,12 +44,28 @@ export interface Answer {
 
 const plans = new Plans(NOBODY_LISTENS)
 
-/** Asks a store a question given as plain data, and returns its answer as plain data. */
-export function askStore(store: Store, question: Question, isPeek = false): MaybePromise<Answer> {
+/** Has a store decide a check, which is settled then or later, also for a store that returns a promise. */
+export function decideBy(store: Store, check: PendingCheck): PendingCheck {
+  const work = store.decide(check)
+  if (work !== undefined) {
+    work.then(
+      () => check.settle(store.source),
+      error => check.fail(error),
+    )
+  }
+  return check
+}
+
+/** Asks a store a question given as plain data. */
+export function checkBy(store: Store, question: Question, isPeek = false): PendingCheck {
   const check = plans.pending(question, { isPeek })
   check.atUs = (store.clock ?? systemClock).nowUs()
-  const work = store.decide(check)
-  if (work !== undefined) return work.then(() => answerOf(check, store, question))
+  return decideBy(store, check)
+}
+
+/** The same, with the answer as plain data. */
+export function askStore(store: Store, question: Question, isPeek = false): MaybePromise<Answer> {
+  const check = checkBy(store, question, isPeek)
   if (check.source !== null) return answerOf(check, store, question)
   return new Promise((resolve, reject) => {
     check.onSettled({ settled: () => resolve(answerOf(check, store, question)), failed: reject })
