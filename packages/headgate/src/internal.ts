@@ -50,6 +50,7 @@ export type { OverrideEffect } from './policy/override-effect.js'
 export type { Meter, MeterConfig } from './policy/token-meters.js'
 export { waitWords } from './policy/wait.js'
 export type { Change, ChangeTrail } from './store/change-trail.js'
+export { fleetRecords } from './store/redis/fleet-records.js'
 export type {
   FleetReading,
   ProcessReport,

@@ -1,3 +1,4 @@
+import { fleetRecords } from 'headgate/internal'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type RedisProcess, startRedis } from '../../headgate/test/support/redis-process.ts'
 import { sendCommand } from '../../headgate/test/support/resp.ts'
@@ -29,7 +30,7 @@ it('a trail that Redis has lost is shown and written back with its times, by who
   const [one, other] = stores.map(store =>
     createChanges(
       line => lines.push(line),
-      store.changes,
+      fleetRecords(store).changes,
       () => 0,
     ),
   ) as [ReturnType<typeof createChanges>, ReturnType<typeof createChanges>]
@@ -45,7 +46,7 @@ it('a trail that Redis has lost is shown and written back with its times, by who
     .toContain('changes: 2 that were not in the audit trail in Redis are there again')
   const fresh = createChanges(
     () => {},
-    (stores[1] as (typeof stores)[number]).changes,
+    fleetRecords(stores[1] as (typeof stores)[number]).changes,
     () => 0,
   )
   expect(await fresh.list()).toEqual({ scope: 'fleet', changes: before })
@@ -59,14 +60,17 @@ it('a trail that Redis has lost is shown and written back with its times, by who
 it('a change that was made while Redis was away is in the trail when it is back', async () => {
   const store = createRedisStore({ url: redis.url })
   await store.ready({ timeoutMs: 5_000 })
-  const changes = createChanges(() => {}, store.changes, Date.now)
+  const changes = createChanges(() => {}, fleetRecords(store).changes, Date.now)
   redis.kill('SIGSTOP')
   await changes.add({ by: 'ada', what: 'set control: limits off' })
   expect(await changes.list()).toMatchObject({ scope: 'process', changes: [{ by: 'ada' }] })
   redis.kill('SIGCONT')
   await expect.poll(async () => (await changes.list()).scope).toBe('fleet')
   await expect
-    .poll(async () => (await store.changes.read()).filter(({ what }) => what.includes('limits off')).length)
+    .poll(
+      async () =>
+        (await fleetRecords(store).changes.read()).filter(({ what }) => what.includes('limits off')).length,
+    )
     .toBeGreaterThan(0)
   changes.close()
   await store.close()

@@ -2,11 +2,13 @@
  * Whatever answers in place of Redis, in whatever words: every reply is rejected where it is read, the failure mode
  * decides, nothing hangs, and no limit, ban or switch is lost.
  */
+
 import { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { defineConfig } from '../../src/config.ts'
 import { concurrency, createLimiter, slidingWindowLog, tokenBucket } from '../../src/index.ts'
 import { type RedisConnection, redisStore } from '../../src/redis.ts'
+import { fleetRecords } from '../../src/store/redis/fleet-records.ts'
 import { scripts } from '../../src/store/redis/scripts.gen.ts'
 import { type RedisProcess, startRedis } from '../support/redis-process.ts'
 import { waitUntil } from '../support/wait-until.ts'
@@ -195,7 +197,7 @@ describe('a malformed reply', () => {
     const rejected = expect.objectContaining({ code: 'ERR_HEADGATE_STORE_REPLY' })
     for (const [name, garbage] of REPLIES) {
       answered = garbage
-      await expect(store.fleetStatistics.read(), name).rejects.toEqual(rejected)
+      await expect(fleetRecords(store).statistics.read(), name).rejects.toEqual(rejected)
       // A list of nothing says that no switch is set.
       if (name === '[]') continue
       await expect(store.control.read(), name).rejects.toEqual(rejected)
@@ -228,12 +230,14 @@ describe('a malformed reply', () => {
     const denials = [denial, {}, { ...denial, atMs: 'x' }, { subject: 'user:2' }, null]
     const entries: unknown[] = denials.map((one, index) => [`7-${index}`, ['denial', JSON.stringify(one)]])
     control.replace = (name, reply) => (name === 'statistics' ? [String(NOW_US), reports, entries] : reply)
-    const found = await store.fleetStatistics.read('')
+    const found = await fleetRecords(store).statistics.read('')
     expect(found).toMatchObject({ nowMs: NOW_US / 1000, processes: [left], denials: [denial], cursor: '7-4' })
     expect([found.processes.length, found.denials.length]).toEqual([1, 1])
     for (const entry of ['x', null, [], ['7-0'], ['x', []], ['7-0', 'x'], ['7-0', [[]]], [7, ['a', 'b']]]) {
       entries.splice(0, entries.length, entry)
-      await expect(store.fleetStatistics.read('')).rejects.toMatchObject({ code: 'ERR_HEADGATE_STORE_REPLY' })
+      await expect(fleetRecords(store).statistics.read('')).rejects.toMatchObject({
+        code: 'ERR_HEADGATE_STORE_REPLY',
+      })
     }
   })
 })

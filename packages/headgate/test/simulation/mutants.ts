@@ -4,7 +4,6 @@ import type { Limit } from '../../src/algorithms/algorithm.ts'
 import type { LogLimit } from '../../src/algorithms/sliding-window-log.ts'
 import { NamedLimit, type Plan } from '../../src/check/plan.ts'
 import type { RedisConnection } from '../../src/store/redis/connection.ts'
-import { createOperatorStores } from '../../src/store/redis/operator-stores.ts'
 import { parseRedisOptions } from '../../src/store/redis/redis-options.ts'
 import { createRedisRemote } from '../../src/store/redis/redis-remote.ts'
 import { RedisStore } from '../../src/store/redis/redis-store.ts'
@@ -50,8 +49,7 @@ function withRemote(change: (remote: Remote, world: World) => Partial<Remote>): 
   return (world, connection, options) => {
     const settings = parseRedisOptions(options)
     const remote = createRedisRemote(connection, settings, world)
-    const operatorStores = createOperatorStores(remote, connection, settings, world)
-    return new RedisStore({ ...remote, ...change(remote, world) }, settings, world, operatorStores, null)
+    return new RedisStore({ ...remote, ...change(remote, world) }, settings, world, null)
   }
 }
 

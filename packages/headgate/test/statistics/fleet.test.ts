@@ -6,6 +6,7 @@ import { defineConfig } from '../../src/config.js'
 import { createLimiter, slidingWindowLog } from '../../src/index.js'
 import { createStatistics } from '../../src/metrics.js'
 import { redisStore } from '../../src/redis.js'
+import { fleetRecords } from '../../src/store/redis/fleet-records.ts'
 import { type RedisProcess, startRedis } from '../support/redis-process.ts'
 import { sendCommand } from '../support/resp.ts'
 
@@ -48,7 +49,7 @@ describe('a fleet', () => {
     one.tick()
     other.tick()
     const reading = await vi.waitFor(async () => {
-      const read = await one.store.fleetStatistics.read('')
+      const read = await fleetRecords(one.store).statistics.read('')
       expect(read.processes).toHaveLength(2)
       return read
     })
@@ -79,7 +80,7 @@ describe('a fleet', () => {
     ])
     const denial = { subject: 'user:1', policy: 'api', reason: 'limit-exceeded' }
     expect(reading.denials).toMatchObject([denial, denial])
-    const later = await one.store.fleetStatistics.read(reading.cursor)
+    const later = await fleetRecords(one.store).statistics.read(reading.cursor)
     expect(later).toMatchObject({ denials: [], cursor: reading.cursor })
     const shop = reading.processes.find(({ service }) => service === 'shop')
     expect(shop?.deniedCallers).toEqual([
@@ -87,7 +88,7 @@ describe('a fleet', () => {
     ])
     expect(shop?.store).toMatchObject({ failedCalls: 0, denyCache: 1 })
     expect(shop?.store.calls).toBeGreaterThan(0)
-    expect(await one.store.fleetStatistics.serverInfo()).toContain('used_memory:')
+    expect(await fleetRecords(one.store).statistics.serverInfo()).toContain('used_memory:')
     await one.limiter.close()
     await other.limiter.close()
   })
@@ -121,9 +122,11 @@ describe('a fleet', () => {
     const limiter = createLimiter({ store, policies })
     await store.ready()
     tick()
-    await vi.waitFor(async () => expect((await store.fleetStatistics.read()).processes).toHaveLength(1))
+    await vi.waitFor(async () =>
+      expect((await fleetRecords(store).statistics.read()).processes).toHaveLength(1),
+    )
     nowUs += 5_000_001
-    expect((await store.fleetStatistics.read()).processes).toEqual([])
+    expect((await fleetRecords(store).statistics.read()).processes).toEqual([])
     await limiter.close()
   })
 
@@ -144,7 +147,7 @@ describe('a fleet', () => {
     expect(Number(oldest?.[0]?.id.split('-')[0])).toBeGreaterThanOrEqual(Date.now() - 86_401_000)
     const counts: number[] = []
     for (let cursor = ''; ; ) {
-      const read = await store.fleetStatistics.read(cursor)
+      const read = await fleetRecords(store).statistics.read(cursor)
       if (read.denials.length === 0) break
       expect(read.denials.length).toBeLessThanOrEqual(2_000)
       counts.push(...read.denials.filter(({ subject }) => subject === 'user:0').map(({ count }) => count))
@@ -173,7 +176,7 @@ it('a fleet sees what limits in shadow would have done in each process', async (
   for (let index = 0; index < 5; index++) await limiter.request({ subject: 'user:1', path: '/' })
   tick()
   await vi.waitFor(async () => {
-    const [one] = (await store.fleetStatistics.read()).processes
+    const [one] = (await fleetRecords(store).statistics.read()).processes
     expect(one?.shadow).toEqual({ watched: { wouldAllow: 2, wouldDeny: 3 } })
     expect(one?.candidates).toEqual({})
   })
@@ -185,7 +188,7 @@ describe('a ring of points', () => {
     const { store, limiter } = process('shop', 'ring')
     await store.ready()
     const ring = { name: '6h', stepMs: 30_000, size: 4 }
-    const { fleetStatistics } = store
+    const { statistics: fleetStatistics } = fleetRecords(store)
     for (let step = 1; step <= 6; step++)
       await fleetStatistics.keepPoint(ring, { startMs: step * 30_000, seconds: 20, text: `[${step}]` })
     await fleetStatistics.keepPoint(ring, { startMs: 180_000, seconds: 10, text: '["fewer"]' })
@@ -208,17 +211,17 @@ describe('a ring of points', () => {
 describe('who changed what', () => {
   it('the trail of changes is the same for every process, is bounded, and outlives them', async () => {
     const [one, other] = [process('shop', 'trail'), process('mail', 'trail')]
-    await one.store.changes.add({ by: 'ada', what: 'reset user:42' })
+    await fleetRecords(one.store).changes.add({ by: 'ada', what: 'reset user:42' })
     await one.limiter.close()
-    await other.store.changes.add({ by: null, what: 'set control' })
-    expect(await other.store.changes.read()).toEqual([
+    await fleetRecords(other.store).changes.add({ by: null, what: 'set control' })
+    expect(await fleetRecords(other.store).changes.read()).toEqual([
       { atMs: expect.any(Number), by: null, what: 'set control' },
       { atMs: expect.any(Number), by: 'ada', what: 'reset user:42' },
     ])
     await sendCommand(redis.port, 'LPUSH', 'trail:changes', 'written by hand')
     for (let index = 0; index < 510; index++)
-      await other.store.changes.add({ by: 'ada', what: `change ${index}` })
-    const changes = await other.store.changes.read()
+      await fleetRecords(other.store).changes.add({ by: 'ada', what: `change ${index}` })
+    const changes = await fleetRecords(other.store).changes.read()
     expect(changes).toHaveLength(500)
     expect(changes[0]?.what).toBe('change 509')
     const ttlMs = Number(await sendCommand(redis.port, 'PTTL', 'trail:changes'))
@@ -231,11 +234,15 @@ it('nobody who reads the figures of a fleet waits for a Redis that hangs', async
   const { store, limiter } = process('shop', 'hangs')
   await store.ready()
   redis.kill('SIGSTOP')
-  const asked = [store.fleetStatistics.read(), store.fleetStatistics.read(), store.changes.read()]
+  const asked = [
+    fleetRecords(store).statistics.read(),
+    fleetRecords(store).statistics.read(),
+    fleetRecords(store).changes.read(),
+  ]
   const answers = await Promise.allSettled(asked)
   redis.kill('SIGCONT')
   expect(answers.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected'])
-  expect((await store.fleetStatistics.read()).processes).toEqual([])
+  expect((await fleetRecords(store).statistics.read()).processes).toEqual([])
   await limiter.close()
 })
 

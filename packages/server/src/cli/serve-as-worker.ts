@@ -1,3 +1,4 @@
+import { fleetRecords } from 'headgate/internal'
 import { startFront } from '../service/front.js'
 import { createDeciding } from '../service/service.js'
 import type { FromWorker, ToWorker, WorkerCounts } from '../workers/messages.js'
@@ -24,8 +25,7 @@ export async function serveAsWorker(flags: ServeFlags, terminal: Terminal): Prom
       tokens: front.tokens(),
       process: front.process(),
     })
-    const { store } = options
-    const fleet = store !== undefined && 'fleetStatistics' in store ? store.fleetStatistics : null
+    const fleet = fleetRecords(options.store)?.statistics
     statistics.onSecond(() => fleet?.setNote({ vitals: front.vitals() }))
     statistics.onSecond(report => void tell({ type: 'second', report, counts: counts() }))
     process.on('message', (message: ToWorker) => {

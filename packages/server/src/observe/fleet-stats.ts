@@ -1,5 +1,5 @@
 import type { Config, RuleLimiter } from 'headgate'
-import type { Report } from 'headgate/internal'
+import { fleetRecords, type Report } from 'headgate/internal'
 import { createStatistics } from 'headgate/metrics'
 import type { RedisStore } from 'headgate/redis'
 import { DEFAULT_RULES } from './alert-rules.js'
@@ -20,7 +20,7 @@ export function createFleetStats(
   store: RedisStore,
   config: Config,
 ): () => Promise<Snapshot | null> {
-  const { fleetStatistics: fleet } = store
+  const { statistics: fleet } = fleetRecords(store)
   const nothing = createStatistics()
   let pass = (_second: Report): void => {}
   const stats = createStats({

@@ -1,5 +1,5 @@
 import type { Config, RuleLimiter, Store } from 'headgate'
-import type { Masks } from 'headgate/internal'
+import { fleetRecords, type Masks } from 'headgate/internal'
 import type { Statistics } from 'headgate/metrics'
 import type { RedisStore } from 'headgate/redis'
 import type { ConfigCounts } from '../admin/probes.js'
@@ -38,10 +38,10 @@ export function startStats(options: StartStatsOptions): Stats {
     log(`alert ${state}: ${alertName}: ${alert.text}`, { level, alert: alertName, state, value, threshold })
     send(alert)
   }
-  const redis = store !== undefined && 'fleetStatistics' in store ? store : null
-  const fleet = redis?.fleetStatistics ?? null
+  const fleet = fleetRecords(store)?.statistics ?? null
   const info = async (): Promise<string> => (await fleet?.serverInfo()) ?? ''
-  const isEvictionUnsafe = (): boolean => redis?.health().evictionPolicyUnsafe ?? false
+  const isEvictionUnsafe = (): boolean =>
+    store !== undefined && 'health' in store && store.health().evictionPolicyUnsafe
   return createStats({
     limiter,
     statistics,

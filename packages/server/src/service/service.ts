@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Config } from 'headgate'
 import { createLimiter, type Decision, type Store, type SubjectOptions } from 'headgate'
 import { createClientAddress } from 'headgate/identify'
+import { fleetRecords } from 'headgate/internal'
 import { createStatistics } from 'headgate/metrics'
 import type { RedisStore } from 'headgate/redis'
 import { createAdminServer } from '../admin/admin-server.js'
@@ -131,7 +132,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       endpoints: [...own, ...page, forwardAuth, ...front.endpoints],
       log,
       clientAddress: () => clientAddress,
-      trail: options.store !== undefined && 'changes' in options.store ? options.store.changes : null,
+      trail: fleetRecords(options.store)?.changes ?? null,
     })
     const closeApi = gracefulClose(api.server, api.connections)
     // Health is answered to the last, with 503 as soon as stopping began.

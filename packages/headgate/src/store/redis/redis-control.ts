@@ -4,7 +4,6 @@
  */
 
 import { encodeTenant } from '../../subject/key.js'
-import type { Timers } from '../../time/clock.js'
 import { withinTime } from '../../time/within-time.js'
 import {
   type ControlReading,
@@ -13,20 +12,10 @@ import {
   type StoredEntry,
   tooManyOverrides,
 } from '../control-store.js'
+import type { Beside } from './redis-remote.js'
 import { integerOf, listOf, replyError, textOf, textsOf } from './reply.js'
 import { type Script, scripts } from './scripts.gen.js'
 import { lateReply } from './store-error.js'
-
-export interface RedisControlOptions {
-  readonly prefix: string
-  readonly tenant: string
-  readonly service: string
-  /** Runs a script, waiting this long for a connection. */
-  readonly call: (script: Script, keys: string[], args: string[], connectWithinMs: number) => Promise<unknown>
-  /** The server's time for tests, or ''. */
-  readonly clockUs: () => string
-  readonly timers: Timers
-}
 
 interface Watcher {
   onChange(reading: Partial<ControlReading>): void
@@ -43,7 +32,7 @@ const ENTRY = /^(\d{1,15}) (\d{1,15}) (.*)$/s
 /** What the script reads of the switches. */
 const FIELDS: readonly string[] = ['enabled', 'multiplier']
 
-export function redisControl(options: RedisControlOptions): ControlStore {
+export function redisControl(options: Beside): ControlStore {
   const { prefix, tenant, service, timers } = options
   const controlKey = prefix === DEFAULT_PREFIX ? CONTROL_KEY : `${prefix}:control`
   const overridesKey = `${prefix}:overrides${tenant === '' ? '' : `:${encodeTenant(tenant)}`}`

@@ -2,7 +2,7 @@ import type { PendingCheck } from '../../check/pending-check.js'
 import { HeadgateError } from '../../errors/headgate-error.js'
 import { wholeNumber } from '../../errors/whole-number.js'
 import { createKeyWriter } from '../../subject/key.js'
-import type { Clock } from '../../time/clock.js'
+import type { Clock, Timers } from '../../time/clock.js'
 import type { Remote } from '../remote/remote.js'
 import type { World } from '../remote/remote-store.js'
 import type { RedisConnection } from './connection.js'
@@ -37,18 +37,21 @@ import { StraightLines } from './straight-line.js'
 /** Redis as it is without any guard. */
 export interface RedisRemote extends Remote {
   ready(options?: ReadyOptions): Promise<boolean>
-  /** Runs a script beside the requests, when there is a connection within `connectWithinMs`. */
-  readonly callBeside: CallBeside
-  /** The server's time for tests, or ''. */
-  clockUs(): string
+  readonly beside: Beside
 }
 
-export type CallBeside = (
-  script: Script,
-  keys: string[],
-  args: string[],
-  connectWithinMs: number,
-) => Promise<unknown>
+/** How Redis is asked beside the requests, which never wait for it. */
+export interface Beside {
+  readonly prefix: string
+  readonly tenant: string
+  readonly service: string
+  /** Runs a script, when there is a connection within `connectWithinMs`. */
+  readonly call: (script: Script, keys: string[], args: string[], connectWithinMs: number) => Promise<unknown>
+  readonly info: (() => Promise<string>) | undefined
+  /** The server's time for tests, or ''. */
+  readonly clockUs: () => string
+  readonly timers: Timers
+}
 
 export interface ReadyOptions {
   /** How long to wait at most. Default 10,000. */
@@ -162,7 +165,7 @@ export function createRedisRemote(
     return call(script, encode(), 1, read, again(encode))
   }
 
-  const callBeside: CallBeside = async (script, keys, args, connectWithinMs) => {
+  const callBeside: Beside['call'] = async (script, keys, args, connectWithinMs) => {
     await firstConnection?.wait(connectWithinMs)
     return call(script, { keys, args }, 1, asItIs)
   }
@@ -234,8 +237,15 @@ export function createRedisRemote(
         return callBeside(scripts.heartbeat, [key], [clockUs(), ...args], deadlineMs)
       },
     }),
-    callBeside,
-    clockUs,
+    beside: {
+      prefix,
+      tenant,
+      service,
+      call: callBeside,
+      clockUs,
+      timers,
+      info: connection.info === undefined ? undefined : async () => (await connection.info?.()) ?? '',
+    },
     async ready({ timeoutMs = READY_TIMEOUT_MS } = {}) {
       const withinMs = wholeNumber(timeoutMs, 'timeoutMs', 0, 86_400_000)
       let cancel = (): void => {}

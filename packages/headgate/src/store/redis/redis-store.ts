@@ -1,14 +1,13 @@
 import type { PendingCheck } from '../../check/pending-check.js'
 import type { Statistics } from '../../observe/statistics/statistics.js'
 import { systemClock, systemTimers } from '../../time/clock.js'
-import type { ChangeTrail } from '../change-trail.js'
 import type { ControlStore } from '../control-store.js'
 import { RemoteStore, type World } from '../remote/remote-store.js'
-import type { StatisticsStore } from '../statistics-store.js'
 import { connectionOf, type RedisClient } from './connection-of.js'
-import { createOperatorStores } from './operator-stores.js'
+import { BESIDE, leaveReports, type OwnReports } from './own-reports.js'
+import { redisControl } from './redis-control.js'
 import { parseRedisOptions, type RedisStoreOptions } from './redis-options.js'
-import { createRedisRemote, type ReadyOptions, type RedisRemote } from './redis-remote.js'
+import { type Beside, createRedisRemote, type ReadyOptions, type RedisRemote } from './redis-remote.js'
 
 const realWorld: World = {
   clock: systemClock,
@@ -35,36 +34,37 @@ export function redisStoreIn(world: World, client: RedisClient, options: RedisSt
   const onDemand = connection.onDemand ? new OnDemand(world) : null
   const ownWorld = onDemand?.world ?? world
   const remote = createRedisRemote(connection, settings, ownWorld)
-  const operatorStores = createOperatorStores(remote, connection, settings, ownWorld)
-  return new RedisStore(remote, settings, ownWorld, operatorStores, onDemand)
+  return new RedisStore(remote, settings, ownWorld, onDemand)
 }
 
 /** The Redis store: gives every request a decision, even while Redis does not. */
 export class RedisStore extends RemoteStore {
   readonly control: ControlStore
-  /** The trail of who changed what, in the whole fleet. */
-  readonly changes: ChangeTrail
-  /** The counts of the processes that share it. */
-  readonly fleetStatistics: StatisticsStore
   readonly statistics?: Statistics
+  /**
+   * For what operators read of the fleet.
+   *
+   * @internal
+   */
+  readonly [BESIDE]: { readonly beside: Beside; readonly reports: OwnReports }
   readonly #redis: RedisRemote
-  readonly #stopOperators: () => void
   readonly #onDemand: OnDemand | null
 
   constructor(
     redis: RedisRemote,
     settings: ReturnType<typeof parseRedisOptions>,
     world: World,
-    { control, changes, fleetStatistics, stop }: ReturnType<typeof createOperatorStores>,
     onDemand: OnDemand | null,
   ) {
     super(redis, settings, world)
-    this.control = control
-    this.changes = changes
-    this.fleetStatistics = fleetStatistics
-    if (settings.statistics !== null) this.statistics = settings.statistics
+    const { statistics } = settings
+    const { beside } = redis
+    if (statistics !== null) this.statistics = statistics
+    this.control = redisControl(beside)
+    const member = (): string => world.random().toString(36).slice(2)
+    // A connection that lives as long as a request has no second to leave anything of.
+    this[BESIDE] = { beside, reports: leaveReports(beside, member, onDemand === null ? statistics : null) }
     this.#redis = redis
-    this.#stopOperators = stop
     this.#onDemand = onDemand
   }
 
@@ -86,7 +86,7 @@ export class RedisStore extends RemoteStore {
   }
 
   override close(): Promise<void> {
-    this.#stopOperators()
+    this[BESIDE].reports.stop()
     return super.close()
   }
 }

@@ -1,141 +1,86 @@
-/**
- * The counts of the processes of a fleet, in Redis: each leaves its last second there once a second, under its
- * name. Bounded in number and length, and gone some seconds after a process is.
- */
-import type { Denial, DeniedCallers } from '../../observe/statistics/denials.js'
-import type { Report } from '../../observe/statistics/report.js'
-import type { LimiterReading, Statistics } from '../../observe/statistics/statistics.js'
-import { VERSION } from '../../observe/version.js'
+/** What the processes of a fleet have left in Redis, for operators: their reports, charts, and the trail of changes. */
+import type { Denial } from '../../observe/statistics/denials.js'
 import { encodeTenant } from '../../subject/key.js'
-import type { Timers } from '../../time/clock.js'
 import { withinTime } from '../../time/within-time.js'
+import type { Change, ChangeTrail } from '../change-trail.js'
 import type { FleetReading, ProcessReport, RingPoint, StatisticsStore } from '../statistics-store.js'
+import type { Store } from '../store.js'
+import {
+  BESIDE,
+  CONNECT_WITHIN_MS,
+  MAX_PROCESSES,
+  type OwnReports,
+  runStatistics,
+  statisticsKey,
+} from './own-reports.js'
+import type { Beside } from './redis-remote.js'
+import type { RedisStore } from './redis-store.js'
 import { listOf, ReplyReader, replyError, textOf, textsOf } from './reply.js'
-import { type Script, scripts } from './scripts.gen.js'
+import { scripts } from './scripts.gen.js'
 import { lateReply } from './store-error.js'
 
-export interface RedisStatisticsOptions {
-  readonly prefix: string
-  readonly tenant: string
-  readonly service: string
-  /** Returns the name of this process, made when needed. */
-  readonly member: () => string
-  /** Where this process counts; null for one that only reads. */
-  readonly statistics: Statistics | null
-  /** Runs a script, waiting this long for a connection. */
-  readonly call: (script: Script, keys: string[], args: string[], connectWithinMs: number) => Promise<unknown>
-  readonly info: (() => Promise<string>) | undefined
-  /** The server's time for tests, or ''. */
-  readonly clockUs: () => string
-  readonly timers: Timers
+export interface FleetRecords {
+  /** The counts of the processes that share a store. */
+  readonly statistics: StatisticsStore
+  /** The trail of who changed what. */
+  readonly changes: ChangeTrail
 }
 
-const KEEP_US = 5_000_000
-const KEEP_DENIALS_US = 86_400_000_000
-const MAX_PROCESSES = 1_000
-const MAX_DENIALS = 10_000
-/** How many of them are read at once. */
+/** How many denials are read at once. */
 const MAX_PAGE = 2_000
 /** An entry of the stream: `<milliseconds>-<number>`. */
 const CURSOR = /^\d{1,16}-\d{1,20}$/
 const NO_DENIALS = 'none'
-/** A report of fifty tallies is a quarter of this. */
-const MAX_REPORT_LENGTH = 32_768
 const MAX_POINT_LENGTH = 500
 const POINT = /^(\d{1,15}) (\d{1,6}) (.*)$/s
-const CONNECT_WITHIN_MS = 500
 /** Less than a second, so that the next figures are not late when Redis hangs. */
 const GIVE_UP_AFTER_MS = 800
 
-export interface RedisStatistics extends StatisticsStore {
-  stop(): void
+const made = new WeakMap<object, FleetRecords>()
+
+/** The records of the fleet that a store belongs to, always the same object; null for a store that is not in Redis. */
+export function fleetRecords(store: RedisStore): FleetRecords
+export function fleetRecords(store: Store | undefined): FleetRecords | null
+export function fleetRecords(store: Store | undefined): FleetRecords | null {
+  if (store === undefined || !(BESIDE in store)) return null
+  let records = made.get(store)
+  if (records === undefined) {
+    const { beside, reports } = (store as RedisStore)[BESIDE]
+    records = { statistics: statisticsIn(beside, reports), changes: changesIn(beside) }
+    made.set(store, records)
+  }
+  return records
 }
 
-export function redisStatistics(options: RedisStatisticsOptions): RedisStatistics {
-  const { prefix, tenant, service, statistics } = options
-  // If nothing is left there, not even a name is needed.
-  const member = statistics === null ? '' : options.member()
-  const base = `${prefix}:{stats${tenant === '' ? '' : `:${encodeTenant(tenant)}`}}`
-  const keys = [`${base}:processes`, `${base}:reports`, `${base}:denials`]
-  let note: unknown = null
-  let sequence = 0
-  let isSending = false
+function statisticsIn(beside: Beside, { id, setNote }: OwnReports): StatisticsStore {
+  const { call, info, timers } = beside
+  const base = statisticsKey(beside)
   /** By cursor. */
   const readings = new Map<string, Promise<unknown>>()
-
-  function run(name: string, report: string, denials: readonly string[]): Promise<unknown> {
-    const bounds = [KEEP_US, KEEP_DENIALS_US, MAX_PROCESSES, MAX_DENIALS].map(String)
-    const args = [options.clockUs(), name, report, ...bounds, ...denials]
-    return options.call(scripts.statistics, keys, args, CONNECT_WITHIN_MS)
-  }
 
   /** One at a time: a hanging Redis is not asked again for what it still owes. */
   function readOnce(cursor: string): Promise<unknown> {
     const reading =
-      readings.get(cursor) ?? run('', '', [cursor, String(MAX_PAGE)]).finally(() => readings.delete(cursor))
+      readings.get(cursor) ??
+      runStatistics(beside, '', '', [cursor, String(MAX_PAGE)]).finally(() => readings.delete(cursor))
     readings.set(cursor, reading)
-    return withinTime(reading, GIVE_UP_AFTER_MS, options.timers.inBackground, lateReply)
+    return withinTime(reading, GIVE_UP_AFTER_MS, timers.inBackground, lateReply)
   }
-
-  async function leave({ denials, ...report }: Report): Promise<void> {
-    // A Redis that takes longer than a second is skipped until it has answered.
-    if (isSending || statistics === null) return
-    isSending = true
-    try {
-      const { startedAtMs, limiters } = statistics.read()
-      const left: ProcessReport = {
-        ...report,
-        ...{
-          id: member,
-          service,
-          version: VERSION,
-          configVersion: limiters.find(({ configVersion }) => configVersion !== null)?.configVersion ?? null,
-        },
-        ...{ startedAtMs, sequence: ++sequence, note },
-        shadow: wouldBeOf(limiters.map(({ shadow }) => shadow)),
-        candidates: wouldBeOf(limiters.map(({ candidates }) => candidates)),
-      }
-      const text = JSON.stringify(left)
-      const shorter =
-        text.length <= MAX_REPORT_LENGTH
-          ? text
-          : JSON.stringify({
-              ...left,
-              decisions: [],
-              ...unlisted(left),
-              shadowCallers: { ...left.shadowCallers, ...unlisted(left.shadowCallers) },
-            })
-      await run(
-        member,
-        shorter,
-        denials.map(denial => JSON.stringify(denial)),
-      )
-    } catch {
-      // The calls of requests report the same failure.
-    } finally {
-      isSending = false
-    }
-  }
-
-  const stop = statistics === null ? () => {} : statistics.onSecond(report => void leave(report))
 
   return {
-    id: member,
-    stop,
-    setNote(value) {
-      note = value
-    },
+    id,
+    setNote,
     async keepPoint(ring, { startMs, seconds, text }) {
       const place = (startMs / ring.stepMs) % ring.size
       const args = [place, startMs, seconds, text.slice(0, MAX_POINT_LENGTH), ring.size * ring.stepMs].map(
         String,
       )
-      await options.call(scripts.history, [`${base}:history:${ring.name}`], args, CONNECT_WITHIN_MS)
+      await call(scripts.history, [`${base}:history:${ring.name}`], args, CONNECT_WITHIN_MS)
     },
     async readRing(ring) {
       const args = ['', '', '', '', '']
-      const asked = options.call(scripts.history, [`${base}:history:${ring.name}`], args, CONNECT_WITHIN_MS)
-      const reply = await withinTime(asked, GIVE_UP_AFTER_MS, options.timers.inBackground, lateReply)
+      const asked = call(scripts.history, [`${base}:history:${ring.name}`], args, CONNECT_WITHIN_MS)
+      const reply = await withinTime(asked, GIVE_UP_AFTER_MS, timers.inBackground, lateReply)
       const points = textsOf(reply, 2 * ring.size).flatMap((text, index) =>
         index % 2 === 0 ? [] : pointOf(text),
       )
@@ -145,10 +90,8 @@ export function redisStatistics(options: RedisStatisticsOptions): RedisStatistic
         .toSorted((one, other) => one.startMs - other.startMs)
     },
     async serverInfo() {
-      if (options.info === undefined) return null
-      return textOf(
-        await withinTime(options.info(), GIVE_UP_AFTER_MS, options.timers.inBackground, lateReply),
-      )
+      if (info === undefined) return null
+      return textOf(await withinTime(info(), GIVE_UP_AFTER_MS, timers.inBackground, lateReply))
     },
     async read(cursor = NO_DENIALS): Promise<FleetReading> {
       const reader = new ReplyReader(await readOnce(cursor))
@@ -168,17 +111,6 @@ export function redisStatistics(options: RedisStatisticsOptions): RedisStatistic
   }
 }
 
-type WouldBe = LimiterReading['shadow']
-
-function wouldBeOf(all: readonly WouldBe[]): WouldBe {
-  const sums: Record<string, { wouldAllow: number; wouldDeny: number }> = Object.create(null)
-  for (const [policy, { wouldAllow, wouldDeny }] of all.flatMap(one => Object.entries(one))) {
-    const sum = sums[policy] ?? { wouldAllow: 0, wouldDeny: 0 }
-    sums[policy] = { wouldAllow: sum.wouldAllow + wouldAllow, wouldDeny: sum.wouldDeny + wouldDeny }
-  }
-  return sums
-}
-
 /** Reports of another version have none. */
 function isWouldBe(value: unknown): boolean {
   if (value === undefined) return true
@@ -192,11 +124,6 @@ function isWouldBe(value: unknown): boolean {
 function pointOf(entry: string): RingPoint[] {
   const [, startMs, seconds, text = ''] = POINT.exec(entry) ?? []
   return startMs === undefined ? [] : [{ startMs: Number(startMs), seconds: Number(seconds), text }]
-}
-
-/** Lists nobody, so that the one who was denied most is among those who are not listed. */
-function unlisted({ deniedCallers, unlistedAtMost }: DeniedCallers) {
-  return { deniedCallers: [], unlistedAtMost: deniedCallers[0]?.denied ?? unlistedAtMost }
 }
 
 /** Skips what another version or somebody else has left: whoever adds reports up must not stumble over one. */
@@ -276,4 +203,42 @@ function isText(value: unknown): boolean {
 
 function isCount(value: unknown): boolean {
   return Number.isFinite(value) && (value as number) >= 0
+}
+
+const MAX_CHANGES = 500
+const MAX_WORDS = 1_000
+const KEEP_CHANGES_US = 90 * 86_400_000_000
+const CHANGES_WITHIN_MS = 1_000
+const ENTRY = /^(\d{1,15}) (.*)$/s
+
+/** One bounded list beside the overrides. */
+function changesIn({ prefix, tenant, call, clockUs, timers }: Beside): ChangeTrail {
+  const key = `${prefix}:changes${tenant === '' ? '' : `:${encodeTenant(tenant)}`}`
+
+  async function run(text: string): Promise<readonly Change[]> {
+    const args = [clockUs(), text, String(MAX_CHANGES), String(KEEP_CHANGES_US)]
+    const reply = call(scripts.changes, [key], args, CHANGES_WITHIN_MS)
+    const found = await withinTime(reply, CHANGES_WITHIN_MS, timers.inBackground, lateReply)
+    return textsOf(found, MAX_CHANGES)
+      .flatMap(changeOf)
+      .toSorted((one, other) => other.atMs - one.atMs)
+  }
+
+  return {
+    add: ({ by, what, atMs }) => run(JSON.stringify({ by, what: what.slice(0, MAX_WORDS), atMs })),
+    read: () => run(''),
+  }
+}
+
+/** Skips entries that somebody else has written there. */
+function changeOf(entry: string): Change[] {
+  try {
+    const [, notedAtMs, text = ''] = ENTRY.exec(entry) ?? []
+    // A change that was written back says itself when it was made.
+    const { by, what, atMs = Number(notedAtMs) } = JSON.parse(text) as Partial<Record<keyof Change, unknown>>
+    if (typeof what !== 'string' || (by !== null && typeof by !== 'string')) return []
+    return typeof atMs === 'number' && atMs >= 0 ? [{ atMs, by, what }] : []
+  } catch {
+    return []
+  }
 }
