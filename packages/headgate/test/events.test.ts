@@ -5,7 +5,6 @@ import { Redis } from 'ioredis'
 import { afterEach, describe, expect, it } from 'vitest'
 import { slidingWindowLog } from '../src/algorithms/sliding-window-log.js'
 import { createLimiter } from '../src/limiter/limiter.js'
-import { emitting } from '../src/observe/emit.js'
 import type { HeadgateEvent } from '../src/observe/event.js'
 import { redisStore } from '../src/store/redis/redis-store.js'
 import { startRedis } from './support/redis-process.ts'
@@ -80,11 +79,6 @@ describe('a limiter', () => {
     expect(() => createLimiter({ policies, onEvent: 'all' as never })).toThrow(
       /^onEvent: expected a function; got "all"$/,
     )
-  })
-
-  it('a limiter asks by the very same functions where nobody listens', () => {
-    const decide = () => createLimiter({ policies }).check('user:1', API)
-    expect(emitting(decide, null)).toBe(decide)
   })
 })
 

@@ -589,10 +589,8 @@ class PolicyLimiter implements RuleLimiter {
   async reset(subject: SubjectInput | StoredSubject, options?: Omit<AnyCheckOptions, 'cost'>): Promise<void> {
     this.#rejectClosed()
     const name = this.#nameMeant(subject)
-    const states =
-      options === undefined
-        ? ownStates(name, this.#statesOf(name))
-        : this.#inForce.now.names.statesOf(name, options as AnyCheckOptions)
+    const found = this.#statesOf(name, options as AnyCheckOptions | undefined)
+    const states = options === undefined ? ownStates(name, found) : found
     this.#comparison.reset(states)
     await this.#store.reset(states)
   }
@@ -632,7 +630,7 @@ class PolicyLimiter implements RuleLimiter {
     const credit = parseCredit(units, options)
     const { id: _id, expires: _expires, ...asked } = options
     const name = this.#nameMeant(subject)
-    return creditAll(this.#store, ownStates(name, this.#inForce.now.names.statesOf(name, asked)), credit)
+    return creditAll(this.#store, ownStates(name, this.#statesOf(name, asked)), credit)
   }
 
   async usage(
@@ -641,9 +639,7 @@ class PolicyLimiter implements RuleLimiter {
   ): Promise<readonly QuotaUsage[]> {
     this.#rejectClosed()
     const name = this.#nameMeant(subject)
-    const states =
-      options === undefined ? this.#statesOf(name) : this.#inForce.now.names.statesOf(name, options)
-    return usageOf(this.#store, ownStates(name, states))
+    return usageOf(this.#store, ownStates(name, this.#statesOf(name, options)))
   }
 
   async inspect(subject: SubjectInput | StoredSubject, options: InspectOptions = {}): Promise<Inspection> {
@@ -793,8 +789,10 @@ class PolicyLimiter implements RuleLimiter {
     return file
   }
 
-  #statesOf(subject: string): Check[] {
+  /** The states about a subject: of a policy or tier, or all there are. */
+  #statesOf(subject: string, options?: AnyCheckOptions): Check[] {
     const { names, file } = this.#inForce.now
+    if (options !== undefined) return names.statesOf(subject, options)
     if (file === null) {
       const ofPolicies = names.policyNames.flatMap(policy => names.statesOf(subject, { policy }))
       return [...ofPolicies, ...names.tierNames.flatMap(tier => names.statesOf(subject, { tier }))]

@@ -1,7 +1,5 @@
-import type { Decision } from '../decision/decision.js'
 import { invalidOption } from '../errors/headgate-error.js'
 import { ignoreRejection } from '../errors/ignore-rejection.js'
-import { type DecisionEvent, decisionEvent } from './event.js'
 
 /** Emits an event. */
 export type Emit<Event> = (event: Event) => void
@@ -45,21 +43,4 @@ export function emitterOf<Event>(onEvent: unknown): Emit<Event> | null {
   if (onEvent === undefined) return null
   if (typeof onEvent === 'function') return inThisContext(safely(onEvent as Emit<Event>))
   throw invalidOption('onEvent', 'a function', onEvent)
-}
-
-/**
- * Wraps a function so that it reports its decisions. Without a listener it returns the function itself, at no cost.
- */
-export function emitting<Args extends unknown[], Result extends Decision | Promise<Decision>>(
-  decide: (...args: Args) => Result,
-  emit: Emit<DecisionEvent> | null,
-): (...args: Args) => Result {
-  if (emit === null) return decide
-  const emitDecision = (decision: Decision): void => emit(decisionEvent(decision))
-  return (...args) => {
-    const decided = decide(...args)
-    if (decided instanceof Promise) decided.then(emitDecision, () => {})
-    else emitDecision(decided)
-    return decided
-  }
 }
