@@ -3,9 +3,8 @@
  * pass.
  */
 import { rejectHeaderMistakes } from '../decision/headers.js'
-import { HeadgateError, invalidOption, show, unexpected } from '../errors/headgate-error.js'
-import { nearestName } from '../errors/nearest-name.js'
-import { rejectUnknown } from '../errors/reject-unknown.js'
+import { invalidOption, unexpected } from '../errors/headgate-error.js'
+import { rejectUnknown, unknownName } from '../errors/reject-unknown.js'
 import { wholeNumber } from '../errors/whole-number.js'
 import type { Limiter } from '../limiter/limiter.js'
 import { parseFailureMode } from '../policy/config.js'
@@ -78,10 +77,7 @@ function rejectLimits<Native>(options: AnyLimiterOptions<Native>): void {
 }
 
 function rejectUnknownName(field: string, name: string, known: readonly string[]): void {
-  if (known.includes(name)) return
-  const expected = `one of ${known.join(', ') || 'none'}`
-  const suggestion = nearestName(name, known)
-  throw new HeadgateError('ERR_HEADGATE_INVALID_OPTION', { field, expected, got: show(name), suggestion })
+  if (!known.includes(name)) throw unknownName(field, name, known)
 }
 
 function rejectAlso(also: unknown, { policyNames, tierNames }: Limiter<string, string>): void {

@@ -1,6 +1,6 @@
 import { MAX_UNITS } from '../algorithms/algorithm.js'
-import { HeadgateError, invalidOption, show } from '../errors/headgate-error.js'
-import { nearestName } from '../errors/nearest-name.js'
+import { invalidOption } from '../errors/headgate-error.js'
+import { unknownName } from '../errors/reject-unknown.js'
 import { wholeNumber } from '../errors/whole-number.js'
 import type { SubjectInput } from '../subject/subject.js'
 import type { FailureMode } from './check.js'
@@ -58,8 +58,10 @@ export function parsePolicyOrTier<
     throw invalidOption('ask', 'one of { policy } and { tier }', got)
   }
   const { policy, tier } = named
-  if (policy !== undefined && !known.policies.has(policy)) throw unknownName('policy', policy, known.policies)
-  if (tier !== undefined && !known.tiers.has(tier)) throw unknownName('tier', tier, known.tiers)
+  if (policy !== undefined && !known.policies.has(policy))
+    throw unknownName('policy', policy, known.policies.keys(), 'ERR_HEADGATE_UNKNOWN_POLICY')
+  if (tier !== undefined && !known.tiers.has(tier))
+    throw unknownName('tier', tier, known.tiers.keys(), 'ERR_HEADGATE_UNKNOWN_TIER')
   return named
 }
 
@@ -81,18 +83,4 @@ const NOBODY_ELSE: readonly never[] = []
 
 export function parseCost(cost: unknown, field = 'cost'): number {
   return wholeNumber(cost, field, 0, MAX_UNITS, 'ERR_HEADGATE_INVALID_COST')
-}
-
-function unknownName(
-  kind: 'policy' | 'tier',
-  got: unknown,
-  known: ReadonlyMap<string, unknown>,
-): HeadgateError {
-  const code = kind === 'policy' ? 'ERR_HEADGATE_UNKNOWN_POLICY' : 'ERR_HEADGATE_UNKNOWN_TIER'
-  return new HeadgateError(code, {
-    field: kind,
-    expected: `one of ${[...known.keys()].join(', ') || 'none'}`,
-    got: show(got),
-    suggestion: typeof got === 'string' ? nearestName(got, known.keys()) : null,
-  })
 }

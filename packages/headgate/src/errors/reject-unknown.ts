@@ -1,6 +1,6 @@
-import { type ErrorCode, HeadgateError, unexpected } from './headgate-error.js'
+import { type ErrorCode, HeadgateError, show, unexpected } from './headgate-error.js'
 import { nearestName } from './nearest-name.js'
-import { quoted, shownName } from './shown-text.js'
+import { shownName } from './shown-text.js'
 
 /** What else an unknown option is told as: with another code, or behind the name of what it was given to. */
 interface About {
@@ -18,11 +18,22 @@ export function rejectUnknown(
   if (typeof options !== 'object' || options === null) throw unexpected(code, 'options', 'an object', options)
   for (const name of Object.keys(options)) {
     if (known.includes(name) || (options as Record<string, unknown>)[name] === undefined) continue
-    throw new HeadgateError(code, {
-      field: `${before}${shownName(name)}`,
-      expected: `one of ${known.join(', ')}`,
-      got: quoted(name),
-      suggestion: nearestName(name, known),
-    })
+    throw unknownName(`${before}${shownName(name)}`, name, known, code)
   }
+}
+
+/** Creates the error for a name that is none of those there are: says them, and which was probably meant. */
+export function unknownName(
+  field: string,
+  got: unknown,
+  known: Iterable<string>,
+  code: ErrorCode = 'ERR_HEADGATE_INVALID_OPTION',
+): HeadgateError {
+  const names = [...known]
+  return new HeadgateError(code, {
+    field,
+    expected: `one of ${names.join(', ') || 'none'}`,
+    got: show(got),
+    suggestion: nearestName(got, names),
+  })
 }

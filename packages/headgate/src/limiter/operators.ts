@@ -3,7 +3,7 @@
  * store does not answer, the last ones seen stay in force.
  */
 import type { Limit } from '../algorithms/algorithm.js'
-import { invalidOption } from '../errors/headgate-error.js'
+import { unknownName } from '../errors/reject-unknown.js'
 import type { Warn } from '../observe/throttled-log.js'
 import type { ActiveConfig } from '../policy/active-config.js'
 import type { ActivePolicies } from '../policy/active-policies.js'
@@ -319,6 +319,5 @@ function rejectUnknownNames(stored: StoredOverride, active: ActivePolicies | Act
 const NO_RULES: ReadonlySet<string> = new Set()
 
 function rejectUnknown(field: string, name: string, known: Pick<ReadonlySet<string>, 'has' | 'keys'>): void {
-  if (known.has(name)) return
-  throw invalidOption(`override ${field}`, `one of ${[...known.keys()].join(', ') || 'none'}`, name)
+  if (!known.has(name)) throw unknownName(`override ${field}`, name, known.keys())
 }
