@@ -1,15 +1,15 @@
 /** Policies that a file may name without defining them. What it defines itself takes precedence. */
 import type { BanLimit } from '../algorithms/ban.js'
 import { login } from '../policy/login.js'
+import type { LongPolicyOptions } from '../policy/policies.js'
 import type { ReadPolicy } from './file/policy.js'
 import type { ReadFile } from './file/policy-file.js'
 import type { ReadRule } from './file/rule.js'
 
-const LOGIN = login()
-
 /** Their names, for the types of what is written in code. */
-export type ReadyPolicyName = keyof typeof LOGIN
+export type ReadyPolicyName = 'login' | 'login-address'
 
+const LOGIN: Readonly<Record<ReadyPolicyName, LongPolicyOptions>> = login()
 const READY: ReadonlyMap<string, ReadPolicy> = new Map(
   Object.entries(LOGIN).map(([name, { limits, ban }]) => [
     name,

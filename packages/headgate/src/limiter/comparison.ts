@@ -8,7 +8,7 @@ import type { Store } from '../store/store.js'
 import { type Clock, systemTimers } from '../time/clock.js'
 import { Permits } from './permits.js'
 import { type Actual, type RefundOptions, Refunds } from './refunds.js'
-import { StrikeStore } from './strike-store.js'
+import { strikesIn } from './strikes.js'
 
 export interface ComparisonOptions {
   readonly clock: Clock
@@ -35,8 +35,9 @@ export class Comparison {
   readonly #permitsInStore: Permits
   readonly #here: Refunds
   readonly #inStore: Refunds
-  readonly #strikes: StrikeStore
-  readonly #strikesInStore: StrikeStore
+  readonly #strikeInStore: (check: PendingCheck) => void
+  /** Bans by what this process decides. */
+  readonly strike: (check: PendingCheck) => void
   /** The store's decision for each decision of this process; null if it did not charge. */
   readonly #other = new WeakMap<Decision, Promise<Decision | null>>()
 
@@ -48,9 +49,9 @@ export class Comparison {
     this.#permitsInStore = new Permits(store, { clock, timers: systemTimers, onFreed: () => {} })
     this.#here = new Refunds(this.#local)
     this.#inStore = new Refunds(store, options.isTooLate)
-    this.#strikes = new StrikeStore({ store: this.#local, onBan, isClosed })
+    this.strike = strikesIn({ store: this.#local, onBan, isClosed })
     // The bans of the store bind nobody, and are not told.
-    this.#strikesInStore = new StrikeStore({ store, onBan() {}, isClosed })
+    this.#strikeInStore = strikesIn({ store, onBan() {}, isClosed })
   }
 
   /** Whether a decision was made here. */
@@ -79,11 +80,6 @@ export class Comparison {
     this.#permits.hold(check, decision)
   }
 
-  /** Bans by what this process decides. */
-  saw(check: PendingCheck): void {
-    this.#strikes.saw(check)
-  }
-
   /** In the background, because the request has its decision. Only the store's own decisions are compared, not its fallback's. */
   async #askStore(check: PendingCheck): Promise<Decision | null> {
     const { store, onStoreDecided, onDivergence, warn } = this.#options
@@ -97,7 +93,7 @@ export class Comparison {
       return null
     }
     onStoreDecided(asked)
-    if (check.plan.hasBan) this.#strikesInStore.saw(asked)
+    if (check.plan.hasBan) this.#strikeInStore(asked)
     if (asked.source !== store.source) return null
     if (asked.allowed !== check.allowed) onDivergence()
     if (!asked.allowed) return null

@@ -63,7 +63,7 @@ import { type ControlApi, createOperators, type Operators, type OverridesApi } f
 import { OverrideCache } from './override-cache.js'
 import { Permits } from './permits.js'
 import { type Actual, type RefundOptions, Refunds, type Reservation } from './refunds.js'
-import { StrikeStore } from './strike-store.js'
+import { strikesIn } from './strikes.js'
 
 interface CommonOptions {
   /** Where limits are kept. Default: in this process, the embedded store. */
@@ -384,7 +384,6 @@ class PolicyLimiter implements RuleLimiter {
   readonly #refunds: Refunds
   readonly #queue: FairQueue
   readonly #counter = new Counter()
-  readonly #strikes: StrikeStore
   readonly #comparison: Comparison
   readonly #unwatch: () => void
   #isClosed = false
@@ -405,7 +404,7 @@ class PolicyLimiter implements RuleLimiter {
     this.#refunds = new Refunds(this.#store, () => this.#isTooLate())
     const onBan = (check: Check, level: number) => this.#onBan(check, level)
     const isClosed = () => this.#isClosed
-    this.#strikes = new StrikeStore({ store: this.#store, onBan, isClosed })
+    const strike = strikesIn({ store: this.#store, onBan, isClosed })
     this.#queue = createFairQueue({
       // They wait in real time, whatever clock the store uses.
       clock: systemClock,
@@ -425,7 +424,7 @@ class PolicyLimiter implements RuleLimiter {
       onDecided: check => this.#onDecided(check),
       hold: (check, decision) =>
         (check.plan.isCompared ? this.#comparison : this.#permits).hold(check, decision),
-      mayStrike: check => (check.plan.isCompared ? this.#comparison : this.#strikes).saw(check),
+      mayStrike: check => (check.plan.isCompared ? this.#comparison.strike : strike)(check),
     }
     this.#plans = new Plans(this.#context)
     const warn = warnThrottled(options.onWarning ?? (message => this.#logger.warn({}, message)), clock)
