@@ -62,10 +62,10 @@ describe.each(PACKAGES)('%s, as it is published', name => {
   })
 })
 
-it('the library is at most 300 kB in 132 files, without source maps', async () => {
+it('the library is at most 300 kB in 134 files, without source maps', async () => {
   const files = await filesOf('headgate')
   expect(packedSizes.get('headgate')).toBeLessThanOrEqual(300_000)
-  expect(files.length).toBeLessThanOrEqual(132)
+  expect(files.length).toBeLessThanOrEqual(134)
   expect(files.filter(file => file.endsWith('.map'))).toEqual([])
 })
 
