@@ -280,7 +280,7 @@ describe('the dashboard', () => {
       await ask('fleet')
       return process.textContent()
     }
-    await expect.poll(decidedBy, { timeout: 15_000 }).toContain('memory')
+    await expect.poll(decidedBy).toContain('memory')
     const upstream = page.getByRole('row', { name: /^127\.0\.0\.1:/ })
     await upstream.waitFor()
     expect(await upstream.textContent()).toMatch(/ms/)

@@ -72,7 +72,7 @@ describe('a request for which the upstream has no permit', () => {
     )
     try {
       for (const one of slow) one.write('x')
-      await vi.waitFor(() => expect(arrived).toBe(2))
+      await vi.waitFor(() => expect(arrived).toBe(2), 20_000)
       const { status } = await fetch(gateway.url)
       const posted = await fetch(gateway.url, { method: 'POST', body: 'whole' })
       expect([status, posted.status]).toEqual([200, 200])

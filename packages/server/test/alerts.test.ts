@@ -222,7 +222,7 @@ describe('a webhook', () => {
       work()
     }
     createWebhook({ url: `http://127.0.0.1:${port}/hook`, log: () => {}, after, fetch })(alert)
-    await vi.waitFor(() => expect(bodies).toHaveLength(1))
+    await vi.waitFor(() => expect(bodies).toHaveLength(1), 20_000)
     expect(bodies[0]?.text).toBe('Firing: Headgate latency: slow')
     expect(Object.keys(bodies[0] ?? {})).toEqual(['text', 'attachments'])
     expect(pauses).toEqual([1_000, 2_000])
@@ -234,7 +234,7 @@ describe('a webhook', () => {
     const lines: string[] = []
     const url = 'http://127.0.0.1:1/secret-path'
     createWebhook({ url, log: line => lines.push(line), after: (_, work) => work(), fetch })(alert)
-    await vi.waitFor(() => expect(lines).toHaveLength(1))
+    await vi.waitFor(() => expect(lines).toHaveLength(1), 20_000)
     expect(lines[0]).toBe('alerts: latency was not delivered to the webhook in 5 tries: it cannot be reached')
   })
 })

@@ -120,7 +120,7 @@ it('an upstream that declines frees the permits of a client that does not close'
   client.resume()
   await once(client, 'end')
   const statusNow = async () => (await rawRequest(url, lines('GET / HTTP/1.1', 'Host: a'))).status
-  await expect.poll(statusNow, { timeout: 3_000 }).toBe(200)
+  await expect.poll(statusNow).toBe(200)
 })
 
 it('an upstream that declines at length is let go with the client', async () => {

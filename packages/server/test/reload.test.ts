@@ -78,12 +78,10 @@ describe('a policy file that changes while the gateway serves', () => {
     const ask = async () => (await fetch(gatewayUrl)).status
     expect([await ask(), await ask(), await ask(), await ask()]).toEqual([200, 200, 200, 429])
     put(limitOf(5))
-    await expect.poll(ask, { timeout: 5_000 }).toBe(200)
+    await expect.poll(ask).toBe(200)
     expect([await ask(), await ask()]).toEqual([200, 429])
     put(limitOf(2))
-    await expect
-      .poll(async () => (await fetch(gatewayUrl)).headers.get('x-ratelimit-limit'), { timeout: 5_000 })
-      .toBe('2')
+    await expect.poll(async () => (await fetch(gatewayUrl)).headers.get('x-ratelimit-limit')).toBe('2')
     expect(await ask()).toBe(429)
     expect(running.stdout()).toContain('reloaded')
   })
@@ -94,7 +92,7 @@ describe('a policy file that changes while the gateway serves', () => {
     expect(await healthOf(running)).toEqual({ status: 'ok', config: 'current', rejectedConfigs: 0 })
     put(limitOf(5).replace('window:', 'windw:'))
     await expect
-      .poll(() => healthOf(running as HeadgateProcess), { timeout: 5_000 })
+      .poll(() => healthOf(running as HeadgateProcess))
       .toEqual({
         status: 'ok',
         config: 'stale',
@@ -104,9 +102,7 @@ describe('a policy file that changes while the gateway serves', () => {
     expect(running.stdout()).toContain('did you mean "window"?')
     expect((await fetch(running.gatewayUrl)).headers.get('x-ratelimit-limit')).toBe('1000')
     put(limitOf(1_001))
-    await expect
-      .poll(async () => (await healthOf(running as HeadgateProcess)).config, { timeout: 5_000 })
-      .toBe('current')
+    await expect.poll(async () => (await healthOf(running as HeadgateProcess)).config).toBe('current')
     expect((await fetch(running.gatewayUrl)).headers.get('x-ratelimit-limit')).toBe('1001')
   })
 
@@ -119,13 +115,13 @@ describe('a policy file that changes while the gateway serves', () => {
       const isBroken = reload % 10 === 0
       put(isBroken ? 'broken: [' : limitOf(1_000_000 + reload))
       running.child.kill('SIGHUP')
-      if (isBroken) await expect.poll(stateNow, { timeout: 5_000 }).toBe('stale')
+      if (isBroken) await expect.poll(stateNow).toBe('stale')
       else await sleep(20)
     }
     put(limitOf(2_000_000))
     const limitNow = async () =>
       (await fetch((running as HeadgateProcess).gatewayUrl)).headers.get('x-ratelimit-limit')
-    await expect.poll(limitNow, { timeout: 5_000 }).toBe('2000000')
+    await expect.poll(limitNow).toBe('2000000')
     const statuses = await clients.stop()
     expect([...statuses.keys()]).toEqual([200])
     expect(statuses.get(200)).toBeGreaterThan(100)
@@ -174,7 +170,7 @@ describe('settings of the environment', () => {
     expect(await limitNow()).toBe('7')
     // Also after the file has changed.
     put(limitOf(2_000))
-    await expect.poll(() => running?.stdout(), { timeout: 5_000 }).toContain('reloaded')
+    await expect.poll(() => running?.stdout()).toContain('reloaded')
     expect(await limitNow()).toBe('7')
     await running.end('SIGTERM')
 

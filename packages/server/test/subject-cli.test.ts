@@ -53,9 +53,7 @@ async function denied(subject: string): Promise<string> {
     const answer = await fetch(`${server.adminUrl}/v1/denials?limit=1`)
     return ((await answer.json()) as { denials: { atMs: number; reference: string }[] }).denials[0]
   }
-  await expect
-    .poll(async () => (await newest())?.atMs ?? 0, { timeout: 10_000 })
-    .toBeGreaterThanOrEqual(askedAtMs)
+  await expect.poll(async () => (await newest())?.atMs ?? 0).toBeGreaterThanOrEqual(askedAtMs)
   return (await newest())?.reference ?? ''
 }
 

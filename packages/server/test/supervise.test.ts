@@ -30,7 +30,7 @@ it('a message to a worker that is just ending is lost with it, and another worke
     }
     speak()
   })
-  await expect.poll(() => lines.at(-1), { timeout: 10_000 }).toBe('worker 1 takes requests again')
+  await expect.poll(() => lines.at(-1)).toBe('worker 1 takes requests again')
 })
 
 it('a worker that cannot be started is reported by name', async () => {

@@ -152,7 +152,7 @@ describe('two servers on one Redis', () => {
         { timeout: 15_000, interval: 100 },
       )
     }
-    await vi.waitFor(() => expect(told).toHaveLength(1))
+    await vi.waitFor(() => expect(told).toHaveLength(1), 20_000)
     expect(told[0]).toMatch(
       /^Firing: Headgate budget-memory: Redis uses [\d.]+ MB of memory \(budget 0 MB\)$/,
     )

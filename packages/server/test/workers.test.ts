@@ -107,7 +107,7 @@ it('workers share the limits and the port, and the admin port speaks for all of 
     })
     .toHaveLength(3)
   await expect
-    .poll(fleetOf, { timeout: 5_000 })
+    .poll(fleetOf)
     .toMatchObject({ scope: 'fleet', live: 3, upstreams: expect.arrayContaining([expect.anything()]) })
   const fleet = await fleetOf()
   expect(new Set(fleet.processes.map(({ configVersion }) => configVersion)).size).toBe(1)
@@ -142,7 +142,7 @@ it('a worker that is killed is missed by readiness, replaced, and what it counte
       workers: { ready: 1, wanted: 2 },
     })
   expect(await statusesOf('192.0.2.11', 2)).toEqual([200, 200])
-  await expect.poll(() => readiness(adminUrl), { timeout: 15_000 }).toMatchObject({ code: 200 })
+  await expect.poll(() => readiness(adminUrl)).toMatchObject({ code: 200 })
   expect(stdout()).toMatch(/^worker \d ended by SIGKILL; another is started in 100 ms$/m)
   expect(await statusesOf('192.0.2.11', 4)).toEqual([200, 200, 200, 200])
   await expect.poll(() => metricOf(adminUrl, 'rate_limit_allowed_total')).toBe(before + 16)
@@ -153,7 +153,7 @@ it('a changed file reaches every worker, on SIGHUP or by itself', async () => {
   writeFileSync(policyFile, contentOf(4))
   child.kill('SIGHUP')
   const told = () => [...stdout().matchAll(/^(worker \d: )?\S*headgate\.yaml: reloaded$/gm)]
-  await expect.poll(() => new Set(told().map(([, worker]) => worker)).size, { timeout: 10_000 }).toBe(3)
+  await expect.poll(() => new Set(told().map(([, worker]) => worker)).size).toBe(3)
   expect(await statusesOf('192.0.2.12', 6)).toEqual([200, 200, 200, 200, 429, 429])
 })
 

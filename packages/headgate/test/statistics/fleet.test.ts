@@ -52,7 +52,7 @@ describe('a fleet', () => {
       const read = await fleetRecords(one.store).statistics.read('')
       expect(read.processes).toHaveLength(2)
       return read
-    })
+    }, 20_000)
     const counted = reading.processes.map(({ service, decisions, version, sequence }) => ({
       service,
       version,
@@ -103,7 +103,7 @@ describe('a fleet', () => {
       const ttls = await Promise.all(keys.map(key => sendCommand(redis.port, 'PTTL', key)))
       expect(ttls.map(Number).every(ttl => ttl > 0 && ttl <= 86_400_000)).toBe(true)
       expect(Number(ttls[0])).toBeLessThanOrEqual(5_000)
-    })
+    }, 20_000)
     await limiter.close()
   })
 
@@ -122,8 +122,9 @@ describe('a fleet', () => {
     const limiter = createLimiter({ store, policies })
     await store.ready()
     tick()
-    await vi.waitFor(async () =>
-      expect((await fleetRecords(store).statistics.read()).processes).toHaveLength(1),
+    await vi.waitFor(
+      async () => expect((await fleetRecords(store).statistics.read()).processes).toHaveLength(1),
+      20_000,
     )
     nowUs += 5_000_001
     expect((await fleetRecords(store).statistics.read()).processes).toEqual([])
@@ -142,7 +143,7 @@ describe('a fleet', () => {
     await Promise.all(ids.map((id, index) => client.xAdd(key, id, { denial: text(index) })))
     for (let index = 0; index < 13; index++) await limiter.check('user:1', { policy: 'api' })
     tick()
-    await vi.waitFor(async () => expect(Number(await client.xLen(key))).toBeLessThanOrEqual(10_000))
+    await vi.waitFor(async () => expect(Number(await client.xLen(key))).toBeLessThanOrEqual(10_000), 20_000)
     const oldest = await client.xRange(key, '-', '+', { COUNT: 1 })
     expect(Number(oldest?.[0]?.id.split('-')[0])).toBeGreaterThanOrEqual(Date.now() - 86_401_000)
     const counts: number[] = []
@@ -179,7 +180,7 @@ it('a fleet sees what limits in shadow would have done in each process', async (
     const [one] = (await fleetRecords(store).statistics.read()).processes
     expect(one?.shadow).toEqual({ watched: { wouldAllow: 2, wouldDeny: 3 } })
     expect(one?.candidates).toEqual({})
-  })
+  }, 20_000)
   await limiter.close()
 })
 
