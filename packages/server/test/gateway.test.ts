@@ -65,7 +65,8 @@ describe('the limiter in the gateway', () => {
     const denied = await fetch(url)
     expect(denied.headers.get('content-type')).toBe('application/problem+json')
     expect(denied.headers.get('x-ratelimit-remaining')).toBe('0')
-    expect(denied.headers.get('retry-after')).toBe('60')
+    // The seconds since the first request are over.
+    expect(denied.headers.get('retry-after')).toMatch(/^(60|5\d)$/)
     expect(await denied.json()).toMatchObject({ status: 429, 'violated-policies': ['api.log-1m'] })
     // Three denials, one line.
     expect(logged).toEqual([

@@ -12,7 +12,7 @@ beforeAll(async () => {
 afterAll(() => server.stop())
 
 async function run(job: object): Promise<{ sources: string[]; lingeredMs: number; stderr: string }> {
-  const options = { timeout: 20_000, killSignal: 'SIGKILL' } as const
+  const options = { timeout: 60_000, killSignal: 'SIGKILL' } as const
   const { stdout, stderr } = await promisify(execFile)(
     process.execPath,
     [WORKER, JSON.stringify(job)],

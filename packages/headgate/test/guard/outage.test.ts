@@ -9,6 +9,7 @@ import { createLimiter } from '../../src/limiter/limiter.js'
 import type { RedisClient } from '../../src/store/redis/connection-of.js'
 import type { RedisStoreOptions } from '../../src/store/redis/redis-options.js'
 import { redisStore } from '../../src/store/redis/redis-store.js'
+import { onTime } from '../support/on-time.ts'
 import { type RedisProcess, startRedis } from '../support/redis-process.ts'
 import { sendCommand } from '../support/resp.ts'
 import { waitUntil } from '../support/wait-until.ts'
@@ -211,7 +212,10 @@ describe('the guards', () => {
     )
   })
 
-  it('the guards admit the limit and one share in the window of a switch back, however often Redis comes and goes', async () => {
+  it('the guards admit the limit and one share in the window of a switch back, however often Redis comes and goes', () =>
+    onTime(comeAndGo))
+
+  async function comeAndGo(): Promise<void> {
     // A breaker that opens replaces the connection, so that no abandoned call is executed when Redis continues.
     const opening = { batch: false, breakerSilenceMs: 0 } as const
     const { server, limiter } = await setUp('ioredis', { processes: 4, deadlineMs: 100, ...opening })
@@ -230,5 +234,5 @@ describe('the guards', () => {
     server.kill('SIGCONT')
     await waitUntil('Redis decides again', async () => (await source()) === 'redis', { timeoutMs: 5_000 })
     expect(await admitted()).toBe(0)
-  })
+  }
 })

@@ -153,7 +153,7 @@ for (const start of [single, cluster, sentinel]) {
 
       it('a store lets the process end after close', async () => {
         const job = { library, topology: start.name, ...servers.address }
-        const options = { timeout: 10_000, killSignal: 'SIGKILL' } as const
+        const options = { timeout: 60_000, killSignal: 'SIGKILL' } as const
         const { stdout, stderr } = await promisify(execFile)(
           process.execPath,
           [SHORT_LIVED, JSON.stringify(job)],
