@@ -28,11 +28,15 @@ afterEach(async () => {
 })
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-async function serve(limit: number, ...args: string[]): Promise<HeadgateProcess> {
-  writeFileSync(
-    policy,
+function serve(limit: number, ...args: string[]): Promise<HeadgateProcess> {
+  return servePolicy(
     `policies:\n  api: { algorithm: sliding-window-log, limit: ${limit}, window: 1h }\ndefault: { policy: api }\n`,
+    ...args,
   )
+}
+
+async function servePolicy(text: string, ...args: string[]): Promise<HeadgateProcess> {
+  writeFileSync(policy, text)
   const served = await serveHeadgate(
     '--config',
     policy,
@@ -140,6 +144,43 @@ it('a stream that is reset as soon as it is asked is charged', async () => {
   }
   expect((await ask(client, { ':path': '/' })).status).toBe(429)
   expect((await fetch(`${adminUrl}/livez`)).status).toBe(200)
+})
+
+it('a stream that is reset while it waits for room leaves its place to the next', async () => {
+  const upstream = await startRawUpstream()
+  closers.push(upstream.close)
+  upstream.fallSilent()
+  const { gatewayUrl, adminUrl } = await servePolicy(
+    `policies:
+  one: { algorithm: concurrency, limit: 1 }
+default: { policy: one }
+rules:
+  - { name: slow, match: { path: /* }, policy: one, wait: { atMost: 1m, queue: 20 } }
+`,
+    '--upstream',
+    upstream.url,
+  )
+  const client = session(gatewayUrl)
+  const open = () => {
+    const stream = client.request({ ':path': '/' })
+    stream.on('error', () => {})
+    return stream
+  }
+  const held = open()
+  await expect.poll(() => upstream.received.length, { timeout: 10_000 }).toBe(1)
+  const waiting = Array.from({ length: 20 }, open)
+  // There is no room for another one, so the twenty wait.
+  expect((await ask(client, { ':path': '/' })).status).toBe(429)
+  for (const stream of waiting) stream.close(constants.NGHTTP2_CANCEL)
+  const blocked = async () => {
+    const metrics = await (await fetch(`${adminUrl}/metrics`)).text()
+    return Number(/^rate_limit_blocked_total (\d+)$/m.exec(metrics)?.[1] ?? 0)
+  }
+  await expect.poll(blocked, { timeout: 10_000 }).toBe(21)
+  const next = open()
+  held.close(constants.NGHTTP2_CANCEL)
+  await expect.poll(() => upstream.received.length, { timeout: 10_000 }).toBe(2)
+  next.close(constants.NGHTTP2_CANCEL)
 })
 
 it('a flood of streams that are reset ends the session, not the gateway', async () => {
