@@ -263,6 +263,19 @@ it('another certificate is in use when its files are replaced, and a broken one 
   writeFileSync(keyFile, next.key)
 })
 
+it('a file beside the certificate may change: what is in use is not taken for new', async () => {
+  const { gatewayUrl, stdout } = await serve(10)
+  writeFileSync(join(folder, 'gateway.log'), 'a line\n')
+  // Longer than changes are given to settle, so that this one has been looked at.
+  await new Promise(resolve => setTimeout(resolve, 500))
+  const next = await certificate('127.0.0.1')
+  writeFileSync(certFile, next.cert)
+  writeFileSync(keyFile, next.key)
+  await expect.poll(stdout, { timeout: 10_000 }).toContain('reloaded')
+  expect(stdout().match(/: reloaded/g)).toHaveLength(1)
+  expect(gatewayUrl).toMatch(/^https:/)
+})
+
 it.each([
   [['--tls-cert', certFile], '--tls-key: expected one beside --tls-cert'],
   [['--tls-key', keyFile], '--tls-cert: expected one beside --tls-key'],

@@ -33,8 +33,9 @@ const SETTLE_MS = 200
 
 /** Reads the files and builds the server. Rejects if they are not a certificate and its key. */
 export async function createTlsFront({ files, http1, http2, onReload }: TlsFrontOptions): Promise<TlsFront> {
+  const first = await read(files)
   const server = createServer({
-    ...(await read(files)),
+    ...first,
     ALPNProtocols: ['h2', 'http/1.1'],
     minVersion: 'TLSv1.2',
     handshakeTimeout: HANDSHAKE_MS,
@@ -45,16 +46,24 @@ export async function createTlsFront({ files, http1, http2, onReload }: TlsFront
   })
   // It never listens itself, and would not look for overdue headers.
   http1.emit('listening')
+  // Other files of the folder change too; one of them may be the log that a reload is written to.
+  let told = first.cert + first.key
+  const isNews = (text: string): boolean => {
+    const isKnown = text === told
+    told = text
+    return !isKnown
+  }
   let timer: NodeJS.Timeout | undefined
   const reload = () => {
     clearTimeout(timer)
     timer = setTimeout(() => {
       read(files).then(
         pair => {
+          if (!isNews(pair.cert + pair.key)) return
           server.setSecureContext(pair)
           onReload(null)
         },
-        error => onReload(error as Error),
+        (error: Error) => isNews(error.message) && onReload(error),
       )
     }, SETTLE_MS)
   }
