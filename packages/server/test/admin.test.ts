@@ -56,6 +56,7 @@ async function admin({
   const limiter = createLimiter({ config: defineConfig({}) })
   const endpoints = adminEndpoints({
     limiter,
+    usagePages: null,
     config: () => defineConfig({}),
     policyText: async () => null,
     stats: statsOf(limiter),

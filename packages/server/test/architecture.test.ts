@@ -27,7 +27,7 @@ const FOLDERS: Readonly<Record<string, Row>> = {
     packages: ['undici', 'undici/lib/dispatcher/pool.js'],
   },
   admin: { holds: 'the admin port: endpoints, tokens, bodies, probes', may: ['http', 'log'] },
-  'decision-api': { holds: 'decisions over HTTP', may: ['admin', 'http', 'log'] },
+  'decision-api': { holds: 'decisions over HTTP', may: ['admin', 'http', 'log'], types: ['redis'] },
   'forward-auth': {
     holds: 'decisions for proxies that ask before they forward',
     may: ['admin', 'gateway', 'http'],
@@ -52,7 +52,7 @@ const FOLDERS: Readonly<Record<string, Row>> = {
   operators: {
     holds: 'what operators do, over HTTP or on Redis',
     may: ['admin', 'http'],
-    types: ['observe'],
+    types: ['observe', 'redis'],
   },
   dashboard: { holds: 'the page', may: ['admin'], types: ['http'] },
   service: {
@@ -69,7 +69,7 @@ const FOLDERS: Readonly<Record<string, Row>> = {
       'observe',
       'operators',
     ],
-    types: ['log'],
+    types: ['log', 'redis'],
   },
   workers: {
     holds: 'several processes behind the same ports',
@@ -80,6 +80,7 @@ const FOLDERS: Readonly<Record<string, Row>> = {
     holds: 'commands, flags, and what people read',
     may: [
       'admin',
+      'decision-api',
       'envoy',
       'gateway',
       'http',

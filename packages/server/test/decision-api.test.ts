@@ -23,6 +23,7 @@ let serving = true
 let configState: ConfigCounts = { config: 'current', rejectedConfigs: 0 }
 const endpoints = adminEndpoints({
   limiter,
+  usagePages: null,
   config: () => defineConfig({}),
   policyText: async () => null,
   stats: statsOf(limiter),

@@ -7,6 +7,7 @@ import { decisionEndpoints } from '../src/decision-api/decision-endpoints.js'
 import { OPENAPI_DOCUMENT } from '../src/decision-api/openapi/openapi-document.js'
 import { usageEndpoints } from '../src/decision-api/usage-endpoints.js'
 import { operatorEndpoints } from '../src/operators/operator-endpoints.js'
+import type { UsagePages } from '../src/redis/usage-pages.js'
 import { type AdminApi, serveAdmin } from './support/admin-api.js'
 
 const { Ajv2020 } = createRequire(import.meta.url)('ajv/dist/2020.js') as typeof import('ajv/dist/2020.js')
@@ -23,10 +24,24 @@ const limiter = createLimiter({
     default: { policy: 'api' },
   }),
 })
+const PAGES: UsagePages = {
+  read: async () => ({
+    rows: [
+      {
+        ...{ id: '0f', subject: 'user:1', policy: 'plan', quota: 'quota-month', scope: 'global' },
+        ...{ startsAt: '2027-01-01T00:00:00.000Z', endsAt: '2027-02-01T00:00:00.000Z' },
+        ...{ used: 3, paidWithCredits: 0, overage: 0 },
+      },
+    ],
+    next: null,
+    leftOut: 0,
+  }),
+  close: async () => {},
+}
 let api: AdminApi
 
 beforeAll(async () => {
-  api = await serveAdmin(limiter)
+  api = await serveAdmin(limiter, [], PAGES)
 })
 afterAll(() => api.close())
 
@@ -64,7 +79,7 @@ it('the document lists the paths and methods that there are', () => {
       () => null,
       () => {},
     ),
-    ...usageEndpoints(limiter, () => null),
+    ...usageEndpoints(limiter, { subjectOf: () => null, show: subject => subject, pages: PAGES }),
   ].flatMap(({ path, methods }) => Object.keys(methods).map(method => `${method} ${path}`))
   expect(operations.map(({ path, method }) => `${method.toUpperCase()} ${path}`).sort()).toEqual(
     offered.sort(),
@@ -158,19 +173,13 @@ describe('bodies that the document allows are accepted by the API, and its answe
     expect(objections(at, await answer.json())).toBe('')
   })
 
-  it('usage is answered as the document describes', async () => {
-    const answer = await send('get', '/v1/usage?subject=user:1', undefined)
-    const at = pointer(
-      'paths',
-      '/v1/usage',
-      'get',
-      'responses',
-      '200',
-      'content',
-      'application/json',
-      'schema',
-    )
-    expect(objections(at, await answer.json())).toBe('')
+  it.each([
+    ['/v1/usage', '?subject=user:1'],
+    ['/v1/usage/export', '?policy=plan&period=previous&limit=9'],
+  ])('%s is answered as the document describes', async (path, query) => {
+    const answer = await send('get', `${path}${query}`, undefined)
+    const at = pointer('paths', path, 'get', 'responses', '200', 'content', 'application/json', 'schema')
+    expect([answer.status, objections(at, await answer.json())]).toEqual([200, ''])
   })
 
   it('every operation of the document is tried', () => {
@@ -179,6 +188,7 @@ describe('bodies that the document allows are accepted by the API, and its answe
       'post /v1/refund',
       'post /v1/release',
       'get /v1/usage',
+      'get /v1/usage/export',
     ])
     expect(operations.map(({ path, method }) => `${method} ${path}`).filter(one => !tried.has(one))).toEqual(
       [],

@@ -39,6 +39,7 @@ const endpoints = adminEndpoints({
   process: () => mergeProcesses([]),
   setControlHere: () => {},
   limiter: ruled,
+  usagePages: null,
   config: () => config,
   policyText: async () => null,
   stats,

@@ -13,7 +13,7 @@ import type { RedisStore, RedisStoreOptions } from 'headgate/redis'
 import type { CertificateFiles } from '../http/tls-front.js'
 import { createServerLog } from '../log/server-log.js'
 import type { FrontOptions } from '../service/front.js'
-import type { DecidingOptions } from '../service/service.js'
+import type { DecidingOptions, ServiceOptions } from '../service/service.js'
 import { boundsOf } from './bound-flags.js'
 import { drainOf } from './drain-flags.js'
 import { envoyOptions } from './envoy-flags.js'
@@ -32,7 +32,7 @@ export interface Parts {
   readonly isDemo: boolean
   /** Where limits are kept, in words. */
   readonly limits: string
-  readonly options: FrontOptions & DecidingOptions
+  readonly options: FrontOptions & DecidingOptions & Pick<ServiceOptions, 'usagePages'>
 }
 
 /** Enough for a Redis that is there, also in another region. */
@@ -79,13 +79,13 @@ export async function openParts(
       ...(secret !== null && { subject: { secret } }),
     }
     // Last of all, because it holds connections until it is closed.
-    const store = await storeOf(flags, settings, {
+    const redis = await redisOf(flags, settings, {
       ...fleetOf(config),
       ...(await redisSettings(flags)),
       logger,
     })
-    if (store === undefined) return { live, isDemo, limits: 'kept in this process', options }
-    return { live, isDemo, limits: await firstConnection(store), options: { ...options, store } }
+    if (redis === null) return { live, isDemo, limits: 'kept in this process', options }
+    return { live, isDemo, limits: await firstConnection(redis.store), options: { ...options, ...redis } }
   } catch (error) {
     live.close()
     throw error
@@ -107,18 +107,22 @@ async function firstConnection(store: RedisStore): Promise<string> {
 }
 
 /** Opens the Redis of the flag, or else of the environment. Null: the limits are kept in this process. */
-async function storeOf(
+async function redisOf(
   { redis }: ServeFlags,
   settings: Settings,
   options: RedisSettings & RedisStoreOptions,
-): Promise<RedisStore | undefined> {
+): Promise<(Required<Pick<ServiceOptions, 'usagePages'>> & { readonly store: RedisStore }) | null> {
   const url = redis ?? (settings.distributed ? settings.redisUrl : null)
-  if (url === null) return undefined
+  if (url === null) return null
   // Loaded on demand: the client is as many files as everything else together.
   const { createRedisStore } = await import('../redis/connect.js')
-  return inOption(redis === undefined ? 'RATE_LIMIT_REDIS_URL' : '--redis', () =>
+  const { createUsagePages } = await import('../redis/usage-pages.js')
+  const store = inOption(redis === undefined ? 'RATE_LIMIT_REDIS_URL' : '--redis', () =>
     createRedisStore({ url, ...options, statistics: createStatistics({ sampleArrivals: true }) }),
   )
+  // What is about decisions is not about reading.
+  const { deadlineMs, breakerFailures, probeAfterMs, maxCallsPerSecond, share, logger, ...same } = options
+  return { store, usagePages: config => createUsagePages({ redis: { url, ...same }, config }) }
 }
 
 /** Both or neither; an unreadable file is reported by its flag. */

@@ -5,6 +5,7 @@ import { httpOperatorClient } from '../operators/http-operator-client.js'
 import { gateOperatorClient, type OperatorClient } from '../operators/operator-client.js'
 import { UnavailableError } from '../operators/operator-errors.js'
 import { createRedisStore } from '../redis/connect.js'
+import { createUsagePages } from '../redis/usage-pages.js'
 import { fleetOf } from './fleet.js'
 import { inOption } from './in-option.js'
 import type { OperatorFlags } from './operator-command.js'
@@ -55,11 +56,13 @@ async function redisOperatorClient(
   )
   const limiter = createLimiter({ config, store, onWarning, ...(secret !== null && { subject: { secret } }) })
   const fleetStats = createFleetStats(limiter, store, config)
-  const client = gateOperatorClient(limiter, async () => {
+  const stats = async () => {
     const snapshot = await fleetStats()
     if (snapshot !== null) return snapshot
     throw new UnavailableError('--redis: expected one that answers; got none within a second')
-  })
+  }
+  const pages = createUsagePages({ redis: { url, ...fleetOf(config) }, config: () => config })
+  const client = gateOperatorClient(limiter, stats, pages)
   return {
     ...client,
     async close() {

@@ -2,9 +2,8 @@
 import type { Command } from 'commander'
 import type { QuotaUsage, SubjectInput } from 'headgate'
 import { printable } from 'headgate/internal'
-import { UnavailableError } from '../operators/operator-errors.js'
-import { fleetOf } from './fleet.js'
-import { inOption, inOptions } from './in-option.js'
+import { CSV_HEAD, csvLine } from '../decision-api/usage-csv.js'
+import type { UsagePage, UsageRow } from '../redis/usage-pages.js'
 import { numberOf } from './number-options.js'
 import { answer, at, type OperatorFlags, withOperatorClient } from './operator-command.js'
 import type { Terminal } from './terminal.js'
@@ -36,7 +35,7 @@ export function addUsageCommands(program: Command, terminal: Terminal): void {
     .allowExcessArguments(false)
     .addHelpText(
       'after',
-      '\nExamples:\n  headgate usage user:42\n  headgate usage user:42 --policy plan --json\n  headgate usage export --policy plan --period previous --redis redis://127.0.0.1 -c headgate.yaml',
+      '\nExamples:\n  headgate usage user:42\n  headgate usage user:42 --policy plan --json\n  headgate usage export --policy plan --period previous > usage.csv\n  headgate usage export --policy plan --redis redis://127.0.0.1 -c headgate.yaml',
     )
     .action((subject: string, flags: OperatorFlags & ExportFlags) => {
       if (subject === 'export') return printExport(flags, terminal)
@@ -71,65 +70,43 @@ export function addUsageCommands(program: Command, terminal: Terminal): void {
 
 /** Prints what all callers have used, as it is read. */
 async function printExport(flags: OperatorFlags & ExportFlags, terminal: Terminal): Promise<void> {
-  const { redis: url, config: file, policy } = flags
+  const { redis, config, policy, tier } = flags
   const period = oneOf('--period', flags.period ?? 'current', ['current', 'previous'])
   const format = oneOf('--format', flags.format ?? 'csv', ['csv', 'json'])
-  if (url === undefined) throw missing('--redis', 'the Redis that keeps the quotas')
-  if (file === undefined) throw missing('--config', 'the policy file that gives the names')
-  if (policy === undefined) throw missing('--policy', 'a policy of the file')
   for (const [name, option] of NOT_OF_EXPORT) {
     if (flags[name] !== undefined) throw new UsageError({ field: option, expected: 'none with export' })
   }
-  // Loaded on demand, so that --help does not wait for a Redis client.
-  const { createLimiter } = await import('headgate')
-  const { loadConfig } = await import('headgate/config')
-  const { connectNodes } = await import('../redis/nodes.js')
-  const { createRedisStore } = await import('../redis/connect.js')
-  const { CSV_HEAD, csvLine, exportUsage } = await import('../redis/export-usage.js')
-  const config = await loadConfig(file)
-  const { prefix = 'ratelimit', tenant = '' } = config
-  const store = inOption('--redis', () =>
-    createRedisStore({ url, ...fleetOf(config), deadlineMs: EXPORT_DEADLINE_MS, onStoreFailure: 'throw' }),
-  )
-  const limiter = createLimiter({ config, store, onWarning: () => {} })
-  try {
-    const { nodes, close } = await connectNodes(url).catch(error => {
-      throw new UnavailableError(`--redis: ${(error as Error).message}`)
-    })
-    try {
-      if (format === 'csv') terminal.print(CSV_HEAD)
-      let left = 0
-      for await (const { rows, unnamed } of exportUsage({ nodes, limiter, prefix, tenant, policy, period })) {
-        left += unnamed
-        const lines = rows.map(row => (format === 'csv' ? csvLine(row) : JSON.stringify(row)))
-        if (lines.length > 0) terminal.print(lines.join('\n'))
-      }
-      if (left > 0) {
-        terminal.complain(`headgate: left out ${left} with long names, of which only a digest is kept`)
-      }
-    } finally {
-      close()
-    }
-  } catch (error) {
-    throw inOptions(error)
-  } finally {
-    await limiter.close()
+  if (redis !== undefined && config === undefined) {
+    throw new UsageError({ field: '--config', expected: 'the policy file that gives the names', got: 'none' })
   }
+  if ((policy === undefined) === (tier === undefined)) {
+    const got = policy === undefined ? 'none' : 'both'
+    throw new UsageError({ field: '--policy', expected: 'a policy, or --tier in its place', got })
+  }
+  const of = policy === undefined ? { tier: tier as string } : { policy }
+  const lineOf = format === 'csv' ? csvLine : (row: UsageRow) => printable(JSON.stringify(row))
+  await withOperatorClient(flags, terminal, async client => {
+    let leftOut = 0
+    let cursor: string | null = null
+    do {
+      const page: UsagePage = await client.usagePage({ of, period, cursor, limit: ROWS_PER_PAGE })
+      const head = format === 'csv' && cursor === null ? [CSV_HEAD] : []
+      const lines = [...head, ...page.rows.map(lineOf)]
+      if (lines.length > 0) terminal.print(lines.join('\n'))
+      leftOut += page.leftOut
+      cursor = page.next
+    } while (cursor !== null)
+    if (leftOut > 0) {
+      terminal.complain(`headgate: left out ${leftOut} with long names, of which only a digest is kept`)
+    }
+  })
 }
 
-/** A page of it may take longer than a decision. */
-const EXPORT_DEADLINE_MS = 5_000
+const ROWS_PER_PAGE = 500
 const NOT_OF_EXPORT = [
-  ['server', '--server'],
-  ['tokenFile', '--token-file'],
-  ['tier', '--tier'],
   ['scope', '--scope'],
   ['json', '--json'],
 ] as const
-
-function missing(field: string, expected: string): UsageError {
-  return new UsageError({ field, expected: `${expected}, with export`, got: 'none' })
-}
 
 function oneOf<const T extends string>(field: string, text: string, known: readonly T[]): T {
   const found = known.find(one => one === text)

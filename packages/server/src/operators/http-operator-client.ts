@@ -69,6 +69,10 @@ export function httpOperatorClient(url: string, token: string | null): OperatorC
       const query = new URLSearchParams({ ...ask, subject: String(subject) })
       return (await call<{ quotas: QuotaUsage[] }>('GET', `/v1/usage?${query}`)).quotas
     },
+    usagePage({ of, period, cursor, limit }) {
+      const query = { ...of, period, ...(cursor !== null && { cursor }), limit: String(limit) }
+      return call('GET', `/v1/usage/export?${new URLSearchParams(query)}`)
+    },
     credit: (subject, units, options) => call('POST', '/v1/credit', { subject, units, ...options }),
     async reset(subject, ask) {
       if (typeof subject === 'string' && isReference(subject)) {

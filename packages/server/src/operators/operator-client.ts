@@ -22,6 +22,7 @@ import type {
 import { type Denial, isReference } from 'headgate/internal'
 import type { ShownDenial } from '../observe/denial-log.js'
 import type { Snapshot } from '../observe/snapshot.js'
+import type { UsageAsk, UsagePage, UsagePages } from '../redis/usage-pages.js'
 import { UnavailableError } from './operator-errors.js'
 
 /** A question about a policy or tier by name, or about a request by the rules. */
@@ -66,6 +67,8 @@ export interface OperatorClient {
   stats(): Promise<Snapshot>
   /** Returns what a subject has used of its quotas: all of them, or those of a policy or tier. */
   usage(subject: SubjectInput, ask: Readonly<Record<string, string>>): Promise<readonly QuotaUsage[]>
+  /** Returns a page of what all callers have used. */
+  usagePage(asked: UsageAsk): Promise<UsagePage>
   /** Adds units to quotas. */
   credit(
     subject: SubjectInput,
@@ -93,7 +96,11 @@ function rejectReference(target: object): void {
  * Creates the client of a limiter in this process. It reads the store, because an operator must not mistake a guess
  * for what is in force.
  */
-export function gateOperatorClient(limiter: RuleLimiter, stats: OperatorClient['stats']): OperatorClient {
+export function gateOperatorClient(
+  limiter: RuleLimiter,
+  stats: OperatorClient['stats'],
+  pages: UsagePages,
+): OperatorClient {
   return {
     control: () => limiter.control.read(),
     async setControl(change) {
@@ -132,6 +139,7 @@ export function gateOperatorClient(limiter: RuleLimiter, stats: OperatorClient['
       const isNamed = Object.keys(ask).length > 0
       return limiter.usage(subject, isNamed ? (ask as unknown as CheckOptions<string, string>) : undefined)
     },
+    usagePage: pages.read,
     async credit(subject, units, options) {
       rejectReference({ subject })
       // The limiter validates them and names the bad one.
@@ -142,6 +150,9 @@ export function gateOperatorClient(limiter: RuleLimiter, stats: OperatorClient['
       rejectReference({ subject })
       await limiter.reset(subject, ask)
     },
-    close: () => limiter.close(),
+    async close() {
+      await pages.close()
+      await limiter.close()
+    },
   }
 }

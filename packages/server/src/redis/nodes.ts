@@ -1,4 +1,4 @@
-import { connectRedis } from './connect.js'
+import { connectRedis, type RedisConnectOptions } from './connect.js'
 
 /** A Redis server that holds keys, and a way to send it a command. */
 export interface RedisNode {
@@ -11,9 +11,10 @@ const GIVE_UP_AFTER_MS = 3_000
 
 /** Connects to every node that accepts writes. Rejects with the problem if that takes more than three seconds. */
 export async function connectNodes(
-  url: string,
+  url: string | readonly string[],
+  options?: RedisConnectOptions,
 ): Promise<{ readonly nodes: readonly RedisNode[]; close(): void }> {
-  const client = connectRedis(url)
+  const client = connectRedis(url, options)
   let problem: unknown
   client.on('error', error => {
     problem = error

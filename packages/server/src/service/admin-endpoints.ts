@@ -18,6 +18,7 @@ import type { Stats } from '../observe/stats.js'
 import { statsEndpoints } from '../observe/stats-endpoints.js'
 import { subjectEndpoints } from '../observe/subject-endpoints.js'
 import { operatorEndpoints } from '../operators/operator-endpoints.js'
+import type { UsagePages } from '../redis/usage-pages.js'
 
 export interface AdminEndpointsOptions extends Health {
   readonly limiter: RuleLimiter
@@ -26,6 +27,8 @@ export interface AdminEndpointsOptions extends Health {
   /** The text of its file; null if there is none. */
   policyText(): Promise<PolicyText | null>
   readonly stats: Stats
+  /** What reads the usage of all callers; null if it is kept in this process alone. */
+  readonly usagePages: UsagePages | null
   readonly statistics: Pick<Statistics, 'read'>
   /** Returns when a share of the subjects asked. */
   arrivals(): Promise<ArrivalSample>
@@ -49,6 +52,7 @@ export function adminEndpoints({
   config,
   policyText,
   stats,
+  usagePages,
   statistics,
   arrivals,
   upstreams,
@@ -62,7 +66,7 @@ export function adminEndpoints({
 }: AdminEndpointsOptions): readonly Endpoint[] {
   return [
     ...decisionEndpoints(limiter, log, stats.subjectOf),
-    ...usageEndpoints(limiter, stats.subjectOf),
+    ...usageEndpoints(limiter, { subjectOf: stats.subjectOf, show: stats.show, pages: usagePages }),
     openApiEndpoint,
     meEndpoint,
     ...probes(health),

@@ -17,6 +17,7 @@ import type { WriteLine } from '../log/write-line.js'
 import type { AlertOptions } from '../observe/alert-rules.js'
 import type { PolicyText } from '../observe/policy-endpoints.js'
 import { startStats } from '../observe/start-stats.js'
+import type { UsagePages } from '../redis/usage-pages.js'
 import { adminEndpoints } from './admin-endpoints.js'
 import { type Deciding, type Front, type FrontOptions, startFront } from './front.js'
 
@@ -51,6 +52,8 @@ export interface ServiceOptions extends FrontOptions, DecidingOptions {
   /** When operators are alerted, and how. */
   readonly alerts: AlertOptions
   configState(): ConfigCounts
+  /** Makes what reads the usage of all callers. Default: it is kept in this process alone. */
+  readonly usagePages?: (config: () => Config) => UsagePages
   /** The text of the policy file. Default: there is none. */
   readonly policyText?: () => Promise<PolicyText | null>
   /** Opens the gateway's port and Envoy's. Default: in this process. */
@@ -107,8 +110,11 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       config: () => inForce,
     })
     closers.push(() => stats.close())
+    const usagePages = options.usagePages?.(() => inForce) ?? null
+    closers.push(() => usagePages?.close())
     const own = adminEndpoints({
       limiter,
+      usagePages,
       config: () => inForce,
       policyText: options.policyText ?? (async () => null),
       stats,

@@ -6,6 +6,7 @@ import type { Token } from '../../src/admin/tokens.js'
 import { listen } from '../../src/http/listen.js'
 import { mergeProcesses } from '../../src/metrics/process-counts.js'
 import { UpstreamCounts } from '../../src/metrics/upstream-counts.js'
+import type { UsagePages } from '../../src/redis/usage-pages.js'
 import { adminEndpoints } from '../../src/service/admin-endpoints.js'
 import { statsOf } from './test-stats.js'
 
@@ -17,7 +18,11 @@ export interface AdminApi {
   close(): void
 }
 
-export async function serveAdmin(limiter: RuleLimiter, tokens: readonly Token[] = []): Promise<AdminApi> {
+export async function serveAdmin(
+  limiter: RuleLimiter,
+  tokens: readonly Token[] = [],
+  usagePages: UsagePages | null = null,
+): Promise<AdminApi> {
   const logged: string[] = []
   const log = (line: string) => void logged.push(line)
   const endpoints = adminEndpoints({
@@ -25,6 +30,7 @@ export async function serveAdmin(limiter: RuleLimiter, tokens: readonly Token[] 
     config: () => defineConfig({}),
     policyText: async () => null,
     stats: statsOf(limiter),
+    usagePages,
     statistics: createStatistics(),
     upstreams: new UpstreamCounts(),
     process: () => mergeProcesses([]),

@@ -7,8 +7,12 @@ type Json = Readonly<Record<string, unknown>>
 
 interface Described {
   readonly summary: string
+  /** The schemas of its parameters in the query. */
+  readonly query?: Readonly<Record<string, Json & { readonly required?: boolean }>>
   readonly body?: Json
   readonly answer: Json
+  /** Whether it answers with CSV when asked for it. */
+  readonly isCsvToo?: boolean
   /** Statuses beside 200 that it has a reason for, and their meaning. */
   readonly problems?: Readonly<Record<number, string>>
 }
@@ -26,6 +30,7 @@ const overrides = {
 const DECISION_BODY = { anyOf: [ref('Check'), ref('Checks')] }
 const DECISION_ANSWER = { anyOf: [ref('Decision'), ref('Decisions')] }
 
+const NAMES = { policy: { type: 'string' }, tier: { type: 'string' } }
 const QUOTAS = { type: 'array', items: ref('QuotaUsage') }
 
 const PATHS: Readonly<Record<string, Readonly<Record<string, Described>>>> = {
@@ -80,9 +85,30 @@ const PATHS: Readonly<Record<string, Readonly<Record<string, Described>>>> = {
   },
   '/v1/usage': {
     get: {
-      summary: 'What a subject (`?subject=`) has used of its quotas, in this period and the one before.',
+      summary: 'What a subject has used of its quotas, in this period and the one before.',
+      query: { subject: { type: 'string', required: true }, ...NAMES, scope: { type: 'string' } },
       answer: { type: 'object', required: ['quotas'], properties: { quotas: QUOTAS } },
       problems: { 400: 'A field is wrong; `field` names it.', 404: 'No such reference.', ...STORE_AWAY },
+    },
+  },
+  '/v1/usage/export': {
+    get: {
+      summary:
+        'A page of what all callers have used of the quotas of a policy or tier. Go on with `next` until it is null; a row may come twice, with the same id.',
+      query: {
+        ...NAMES,
+        period: { enum: ['current', 'previous'], default: 'current' },
+        format: { enum: ['json', 'csv'], default: 'json' },
+        cursor: { type: 'string' },
+        limit: { type: 'integer', minimum: 1, maximum: 1_000, default: 500 },
+      },
+      answer: ref('UsagePage'),
+      isCsvToo: true,
+      problems: {
+        400: 'A field is wrong; `field` names it. `cursor`: begin again without one.',
+        409: 'The server has no Redis.',
+        ...STORE_AWAY,
+      },
     },
   },
   '/v1/credit': {
@@ -185,16 +211,24 @@ function pathItem(methods: Readonly<Record<string, Described>>): Json {
   return Object.fromEntries(Object.entries(methods).map(([name, described]) => [name, operation(described)]))
 }
 
-function operation({ summary, body, answer, problems = {} }: Described): Json {
+function operation({ summary, query, body, answer, isCsvToo, problems = {} }: Described): Json {
   const rejections = Object.entries(problems).map(([status, description]) => [
     status,
     { description, content: { 'application/problem+json': { schema: ref('Problem') } } },
   ])
+  const parameters = Object.entries(query ?? {}).map(([name, { required = false, ...schema }]) => ({
+    name,
+    in: 'query',
+    required,
+    schema,
+  }))
+  const csv = { 'text/csv': { schema: { type: 'string' } } }
   return {
     summary,
+    ...(query !== undefined && { parameters }),
     ...(body !== undefined && { requestBody: { required: true, content: json(body) } }),
     responses: {
-      200: { description: 'Success.', content: json(answer) },
+      200: { description: 'Success.', content: { ...json(answer), ...(isCsvToo && csv) } },
       ...Object.fromEntries(rejections),
     },
   }

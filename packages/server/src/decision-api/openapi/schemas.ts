@@ -176,6 +176,19 @@ const Problem = {
   required: ['type', 'title', 'status', 'detail'],
 }
 
+const UsageRow = object({
+  id: { ...text, description: 'The same for a caller, quota, scope and period: by it, count a row once.' },
+  subject: text,
+  policy: text,
+  quota: text,
+  scope: text,
+  startsAt: text,
+  endsAt: text,
+  used: units,
+  paidWithCredits: units,
+  overage: units,
+})
+
 export const SCHEMAS = {
   Subject,
   NamedCheck,
@@ -208,6 +221,11 @@ export const SCHEMAS = {
     },
     ['expires', 'policy', 'tier', 'scope'],
   ),
+  UsagePage: object({
+    rows: { type: 'array', items: UsageRow },
+    next: orNull('string'),
+    leftOut: { type: 'integer' },
+  }),
   QuotaUsage: {
     type: 'object',
     required: ['policy', 'quota', 'limit', 'used', 'remaining', 'credits', 'endsAt'],
