@@ -86,6 +86,19 @@ describe('a policy file that changes while the gateway serves', () => {
     expect(running.stdout()).toContain('reloaded')
   })
 
+  it('what is probably a mistake in the file is logged at the start, and after a change only what is new', async () => {
+    const never = 'never: { algorithm: sliding-window-log, limit: 3, window: 1m }'
+    const policies = (text: string) => `policies: { ${text} }\ntiers: default\n`
+    put(policies(never))
+    running = await serveHeadgate('--config', file, '--demo')
+    const { stdout } = running
+    const warnings = () => stdout().match(/^.*\(WARN_HEADGATE_\w+\)$/gm) ?? []
+    expect(warnings()).toEqual([expect.stringContaining(`${file}:1:13 policies.never: `)])
+    put(policies(`${never}, neither: { algorithm: sliding-window-log, limit: 3, window: 1m }`))
+    await expect.poll(stdout, { timeout: 10_000 }).toContain('policies.neither: ')
+    expect(warnings()).toHaveLength(2)
+  })
+
   it('the last good policy file is kept when the next is broken; the gateway says so loudly, and recovers', async () => {
     put(limitOf(1_000))
     running = await serveHeadgate('--config', file, '--demo')

@@ -4,7 +4,7 @@ import { type Config, type CostConfig, type PolicyConfig, RULES, type RuleConfig
 import { rules as resolving } from '../policy/rules.js'
 import { ConfigError } from './config-error.js'
 import { fromSent } from './limits-by-name.js'
-import { parseConfig } from './parse-config.js'
+import { parseConfig, type ReadOptions } from './parse-config.js'
 import type { ConfigPart, ParseRejection, ParseReply, ParseRequest } from './parse-worker.js'
 
 /** Shorter texts are parsed before a thread would have started. */
@@ -14,12 +14,16 @@ const SHORT = 4_096
  * Parses like `parseConfig`, but without blocking the event loop: a long text is parsed in a thread. If no thread
  * can be started, as in a bundle without the worker's file, it is parsed here.
  */
-export async function parseBeside(text: string, fileName: string): Promise<Config> {
-  if (text.length <= SHORT) return parseConfig(text, fileName)
+export async function parseBeside(
+  text: string,
+  fileName: string,
+  options: ReadOptions = {},
+): Promise<Config> {
+  if (text.length <= SHORT) return parseConfig(text, fileName, options)
   const worker = await startWorker()
-  if (worker === null) return parseConfig(text, fileName)
+  if (worker === null) return parseConfig(text, fileName, options)
   try {
-    return (await askWorker(worker, text, fileName)) ?? (await parseConfig(text, fileName))
+    return (await askWorker(worker, text, fileName, options)) ?? (await parseConfig(text, fileName, options))
   } finally {
     await worker.terminate()
   }
@@ -37,7 +41,12 @@ async function startWorker(): Promise<Worker | null> {
 }
 
 /** Returns the configuration, or null if the thread ended without an answer. */
-function askWorker(worker: Worker, text: string, fileName: string): Promise<Config | null> {
+function askWorker(
+  worker: Worker,
+  text: string,
+  fileName: string,
+  { onWarning }: ReadOptions,
+): Promise<Config | null> {
   const ask = (request: ParseRequest) => worker.postMessage(request)
   const parts: ConfigPart[] = []
   return new Promise((resolve, reject) => {
@@ -46,10 +55,11 @@ function askWorker(worker: Worker, text: string, fileName: string): Promise<Conf
     worker.on('message', (reply: ParseReply) => {
       if ('rejected' in reply) return reject(errorOf(reply.rejected, fileName))
       parts.push(reply.part)
+      for (const warning of reply.part.warnings ?? []) onWarning?.(warning)
       if (reply.isLast) resolve(joined(parts))
       else ask('more')
     })
-    ask({ text, fileName })
+    ask({ text, fileName, isForWarnings: onWarning !== undefined })
   })
 }
 

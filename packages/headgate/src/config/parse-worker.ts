@@ -6,12 +6,14 @@ import { parentPort } from 'node:worker_threads'
 import { type ErrorCode, isHeadgateError } from '../errors/headgate-error.js'
 import type { Mistake } from '../errors/mistake.js'
 import type { Config, CostConfig, RuleConfig } from '../policy/config.js'
-import { ConfigError, type ConfigIssue } from './config-error.js'
+import { ConfigError, type ConfigIssue, type ConfigWarning } from './config-error.js'
 import { type SentPolicy, toSent } from './limits-by-name.js'
 import { parseConfig } from './parse-config.js'
 
 /** A request to the thread. */
-export type ParseRequest = { readonly text: string; readonly fileName: string } | 'more'
+export type ParseRequest =
+  | { readonly text: string; readonly fileName: string; readonly isForWarnings: boolean }
+  | 'more'
 
 /** Its answer: a piece of the configuration, or why there is none. */
 export type ParseReply =
@@ -21,6 +23,7 @@ export type ParseReply =
 /** A piece of a configuration: first everything but the long lists, then those in slices. */
 export interface ConfigPart {
   readonly base?: Config
+  readonly warnings?: readonly ConfigWarning[]
   readonly policies?: readonly (readonly [string, SentPolicy])[]
   readonly rules?: readonly RuleConfig[]
   readonly costs?: readonly CostConfig[]
@@ -43,7 +46,10 @@ let next: IteratorResult<ConfigPart, undefined>
 parentPort?.on('message', async (request: ParseRequest) => {
   try {
     if (request !== 'more') {
-      parts = partsOf(await parseConfig(request.text, request.fileName))
+      const warnings: ConfigWarning[] = []
+      const onWarning = (warning: ConfigWarning): void => void warnings.push(warning)
+      const options = request.isForWarnings ? { onWarning } : {}
+      parts = partsOf(await parseConfig(request.text, request.fileName, options), warnings)
       next = parts.next()
     }
     const part = next.value ?? {}
@@ -63,8 +69,8 @@ function post(reply: ParseReply): void {
   parentPort?.postMessage(reply)
 }
 
-function* partsOf(config: Config): Generator<ConfigPart, undefined> {
-  yield { base: { ...config, policies: {}, rules: [], costs: [] } }
+function* partsOf(config: Config, warnings: readonly ConfigWarning[]): Generator<ConfigPart, undefined> {
+  yield { base: { ...config, policies: {}, rules: [], costs: [] }, warnings }
   for (const policies of slices(Object.entries(config.policies))) {
     yield { policies: policies.map(([name, policy]) => [name, toSent(policy)] as const) }
   }

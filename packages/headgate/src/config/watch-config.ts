@@ -5,9 +5,9 @@ import type { Config } from '../policy/config.js'
 import { systemTimers, type Timers } from '../time/clock.js'
 import { readConfigText } from './load-config.js'
 import { parseBeside } from './parse-beside.js'
-import { parseConfig } from './parse-config.js'
+import { parseConfig, type ReadOptions } from './parse-config.js'
 
-export interface WatchOptions {
+export interface WatchOptions extends ReadOptions {
   /** Called with each new configuration. If it throws or rejects, the file is treated as invalid. */
   onConfig(config: Config): unknown
   /** Called if a changed file cannot be used, in which case the last good configuration stays. Default: logs it. */
@@ -46,11 +46,11 @@ export async function watchConfig(file: string, options: WatchOptions): Promise<
   const { stat } = await import('node:fs/promises')
   const { dirname } = await import('node:path')
   const logger = parseLogger(options.logger)
-  const { onConfig, onError = logError, pollMs = POLL_MS, timers = systemTimers } = options
+  const { onConfig, onError = logError, pollMs = POLL_MS, timers = systemTimers, ...reading } = options
   // Taken before the file is read, so that a replacement in between is noticed at the next check.
   let seen = await signature()
   let text = await readConfigText(file)
-  let config = await parseConfig(text, file)
+  let config = await parseConfig(text, file, reading)
   /** The last complaint about the file, so that it is not repeated at every check. */
   let objection: string | null = null
   let closed = false
@@ -80,7 +80,7 @@ export async function watchConfig(file: string, options: WatchOptions): Promise<
       // Only now: a file that could not be read, for lack of descriptors or permissions, must be tried again.
       seen = now
       if (!force && latest === text && objection === null) return
-      const changed = await parseBeside(latest, file)
+      const changed = await parseBeside(latest, file, reading)
       if (closed) return
       await onConfig(changed)
       text = latest

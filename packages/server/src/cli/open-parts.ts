@@ -49,7 +49,8 @@ export async function openParts(
   const { log, logger, access } = createServerLog(flags.logFormat, terminal, worker)
   const settings = loadSettings(process.env)
   const file = flags.config
-  const live = await openConfig({ ...(file !== undefined && { file }), demo, settings, log })
+  const warn = worker === null ? log : () => {}
+  const live = await openConfig({ ...(file !== undefined && { file }), demo, settings, log, warn })
   try {
     const config = withService(live.config, flags.service, process.env)
     const upstream = typedUpstream(flags)
