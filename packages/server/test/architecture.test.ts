@@ -1,8 +1,11 @@
 /** Enforces a table of who may import whom in the server, without exceptions. A new folder needs a row. */
 import { join } from 'node:path'
+import * as undici from 'undici'
+import innerPool from 'undici/lib/dispatcher/pool.js'
 import { describe, expect, it } from 'vitest'
 import { ImportTable, type Row } from '../../headgate/test/support/import-table.js'
-import { sourcesOf } from '../../headgate/test/support/sources.js'
+import { importsOf, sourcesOf } from '../../headgate/test/support/sources.js'
+import manifest from '../package.json' with { type: 'json' }
 
 const HEADGATE = [
   'headgate',
@@ -117,6 +120,15 @@ describe('the server', () => {
       [...may, ...types].filter(other => names.indexOf(other) > names.indexOf(folder)),
     )
     expect(circles).toEqual([])
+  })
+
+  it('a package of which an inner file is imported is held to its patches: a minor release may move the file', () => {
+    const specifiers = sources.flatMap(({ source }) => importsOf(source).map(({ specifier }) => specifier))
+    const inner = Object.entries(manifest.dependencies).filter(
+      ([name]) => name !== 'headgate' && specifiers.some(specifier => specifier.startsWith(`${name}/`)),
+    )
+    expect(inner).toEqual([['undici', expect.stringMatching(/^~\d/)]])
+    expect(innerPool).toBe(undici.Pool)
   })
 
   it.each([
