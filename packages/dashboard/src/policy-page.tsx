@@ -8,7 +8,7 @@ import { usePolled } from './use-polled.js'
 const EVERY_MS = 2_000
 const SPANS = ['minute', 'hour', 'day', 'month', 'burst'] as const
 const COUNTS: readonly Column[] = [
-  { name: 'matched', isNumber: true },
+  { name: 'decided', isNumber: true },
   { name: 'denied', isNumber: true },
   { name: 'rate', isNumber: true, isMinor: true },
 ]
@@ -83,7 +83,7 @@ function Rules({ policy: { rules, withoutRule, countedSinceMs } }: OfPolicy) {
           <th scope="row" class="soft">
             {name === '' ? 'no rule' : name}
           </th>
-          <td class="soft">no rule matched</td>
+          <td class="soft">no rule decided</td>
           <td class="minor" colSpan={3} />
           <Counts {...counts} />
         </tr>
@@ -92,12 +92,12 @@ function Rules({ policy: { rules, withoutRule, countedSinceMs } }: OfPolicy) {
   )
 }
 
-function Counts({ matched, denied }: { matched: number; denied: number }) {
+function Counts({ decided, denied }: { decided: number; denied: number }) {
   return (
     <>
-      <td class="number">{number(matched)}</td>
+      <td class="number">{number(decided)}</td>
       <td class={denied > 0 ? 'number bad' : 'number'}>{number(denied)}</td>
-      <td class="number minor">{matched === 0 ? '' : percent(denied / matched)}</td>
+      <td class="number minor">{decided === 0 ? '' : percent(denied / decided)}</td>
     </>
   )
 }

@@ -66,7 +66,7 @@ describe('an alert', () => {
     const observation = { ...QUIET, 'denial-rate': 0.234, 'budget-memory': 5_000_000 }
     const { alerts } = evaluate([], { observation, rules, nowMs: 0 })
     expect(alerts.map(({ text }) => text)).toEqual([
-      '23.4 % of requests are rejected (threshold 10 %)',
+      '23.4 % of requests are denied (threshold 10 %)',
       'Redis uses 5 MB of memory (budget 1 MB)',
     ])
   })

@@ -325,7 +325,7 @@ describe('POST /v1/find', () => {
 })
 
 describe('the policy', () => {
-  it('the policy shows its tiers and rules in order, with what they matched and denied', async () => {
+  it('the policy shows its tiers and rules in order, with what they decided and denied', async () => {
     for (let index = 0; index < 5; index++) await ruled.request({ subject: 'user:counted', path: '/api' })
     tick()
     const { body } = await get('/v1/policy')
@@ -341,9 +341,9 @@ describe('the policy', () => {
       rules: [{ name: 'all', match: '/api', charges: 'policy api', mode: 'enforce' }],
       versions: [{ version: body.version, processes: 1 }],
     })
-    const [rule] = body.rules as { matched: number; denied: number }[]
+    const [rule] = body.rules as { decided: number; denied: number }[]
     expect(rule?.denied).toBeGreaterThanOrEqual(2)
-    expect(rule?.matched).toBeGreaterThanOrEqual((rule?.denied ?? 0) + 3)
+    expect(rule?.decided).toBeGreaterThanOrEqual((rule?.denied ?? 0) + 3)
     expect((await get('/v1/policy/text')).status).toBe(404)
   })
 

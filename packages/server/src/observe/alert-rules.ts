@@ -124,7 +124,7 @@ const rounded = (value: number): string => String(Math.round(value * 10) / 10)
 
 const TEXTS: Readonly<Record<AlertName, (told: Told) => string>> = {
   'denial-rate': ({ value, threshold }) =>
-    `${percent(value)} of requests are rejected (threshold ${percent(threshold)})`,
+    `${percent(value)} of requests are denied (threshold ${percent(threshold)})`,
   latency: ({ value, threshold }) =>
     `deciding takes ${rounded(value)} ms at the 99th percentile (threshold ${rounded(threshold)} ms)`,
   'store-down': ({ value, state }) =>

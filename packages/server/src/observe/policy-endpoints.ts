@@ -32,7 +32,7 @@ export interface ShownPolicy {
   /** Requests that no rule decided, by the part of the file that did. */
   readonly withoutRule: readonly {
     readonly name: string
-    readonly matched: number
+    readonly decided: number
     readonly denied: number
   }[]
   /** Who runs which version of a file. */
@@ -56,7 +56,7 @@ export interface ShownRule {
   readonly charges: string
   readonly limits: readonly string[]
   readonly mode: string
-  readonly matched: number
+  readonly decided: number
   readonly denied: number
 }
 
@@ -157,8 +157,8 @@ function shownRule(rule: RuleConfig, { policies, mode }: Config) {
   }
 }
 
-function countsOf(counts: { readonly matched: number; readonly denied: number } | undefined) {
-  return counts ?? { matched: 0, denied: 0 }
+function countsOf(counts: { readonly decided: number; readonly denied: number } | undefined) {
+  return counts ?? { decided: 0, denied: 0 }
 }
 
 function limitWords(limit: Limit): string {

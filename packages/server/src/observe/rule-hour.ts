@@ -2,7 +2,7 @@ import type { Second } from './second.js'
 
 /** How many requests a rule decided, and how many of them it denied. */
 export interface RuleCounts {
-  readonly matched: number
+  readonly decided: number
   readonly denied: number
 }
 
@@ -15,7 +15,7 @@ const MAX_RULES = 500
 export class RuleHour {
   private minutes: {
     readonly startMs: number
-    readonly byRule: Map<string, { matched: number; denied: number }>
+    readonly byRule: Map<string, { decided: number; denied: number }>
   }[] = []
 
   add({ atMs, decisions }: Second): void {
@@ -29,10 +29,10 @@ export class RuleHour {
       let counts = minute.byRule.get(rule ?? '')
       if (counts === undefined) {
         if (minute.byRule.size >= MAX_RULES) continue
-        counts = { matched: 0, denied: 0 }
+        counts = { decided: 0, denied: 0 }
         minute.byRule.set(rule ?? '', counts)
       }
-      counts.matched += allowed + denied
+      counts.decided += allowed + denied
       counts.denied += denied
     }
   }
@@ -41,11 +41,11 @@ export class RuleHour {
   read(nowMs: number): { readonly sinceMs: number; readonly byRule: ReadonlyMap<string, RuleCounts> } {
     const sinceMs = nowMs - MINUTES * MINUTE_MS
     const recent = this.minutes.filter(({ startMs }) => startMs > sinceMs - MINUTE_MS)
-    const sums = new Map<string, { matched: number; denied: number }>()
+    const sums = new Map<string, { decided: number; denied: number }>()
     for (const { byRule } of recent) {
-      for (const [rule, { matched, denied }] of byRule) {
-        const sum = sums.get(rule) ?? { matched: 0, denied: 0 }
-        sum.matched += matched
+      for (const [rule, { decided, denied }] of byRule) {
+        const sum = sums.get(rule) ?? { decided: 0, denied: 0 }
+        sum.decided += decided
         sum.denied += denied
         sums.set(rule, sum)
       }
