@@ -19,7 +19,7 @@ export function percent(share: number | null, digits = 1): string {
 
 export function milliseconds(value: number | null): string {
   if (value === null) return UNKNOWN
-  return `${value < 10 ? value.toFixed(2) : value.toFixed(0)} ms`
+  return `${value < 10 ? value.toFixed(2) : WHOLE.format(value)} ms`
 }
 
 const UNITS = ['B', 'KB', 'MB', 'GB', 'TB']
@@ -30,9 +30,10 @@ export function bytes(value: number | null): string {
   return `${(value / 1024 ** power).toFixed(power === 0 ? 0 : 1)} ${UNITS[power]}`
 }
 
-/** `12 s`, `3 min`, `2 h`, `4 d`: the largest part. */
+/** `<1 s`, `12 s`, `3 min`, `2 h`, `4 d`: the largest part. */
 export function duration(ms: number): string {
   const seconds = Math.max(0, Math.round(ms / 1000))
+  if (seconds === 0 && ms > 0) return '<1 s'
   if (seconds < 120) return `${seconds} s`
   if (seconds < 7_200) return `${Math.round(seconds / 60)} min`
   return seconds < 172_800 ? `${Math.round(seconds / 3_600)} h` : `${Math.round(seconds / 86_400)} d`

@@ -100,6 +100,12 @@ export function LineChart(props: LineChartProps) {
   )
 }
 
+/** The times shown; while there is nothing to show, uPlot has no bounds. */
+function timesFrom(low: number | null, high: number | null): [number, number] {
+  const end = high ?? Date.now() / 1000
+  return [Math.min(low ?? end, end - LEAST_SECONDS), end]
+}
+
 /** Formats times of day, with seconds if they are less than a minute apart. */
 function clockTimes(_chart: uPlot, seconds: readonly number[]): string[] {
   const isFine = seconds.length > 1 && (seconds[1] as number) - (seconds[0] as number) < 60
@@ -181,7 +187,7 @@ function optionsOf(
       drawClear: [chart => drawMarks(chart, latest.current.marks ?? [], colour('--fourth'))],
     },
     scales: {
-      x: { range: (_chart, low, high) => [Math.min(low, high - LEAST_SECONDS), high] },
+      x: { range: (_chart, low, high) => timesFrom(low, high) },
       y: { range: chart => [0, scaleOf(chart.data.slice(1) as Values[], leastTop).top] },
     },
     axes: [

@@ -110,6 +110,7 @@ function Tiers({ policy: { tiers } }: OfPolicy) {
       columns={[{ name: 'tier' }, ...spans.map(name => ({ name, isNumber: true }))]}
       empty={tiers.length === 0 ? 'The file has none.' : null}
       isWide={spans.length === SPANS.length}
+      isStacked
     >
       {tiers.map(({ name, numbers }) => (
         <tr key={name}>
@@ -117,7 +118,7 @@ function Tiers({ policy: { tiers } }: OfPolicy) {
           {spans.map(span => {
             const value = numbers[span]
             return (
-              <td key={span} class="number">
+              <td key={span} class="number" data-name={span}>
                 {typeof value === 'number' ? number(value) : String(value ?? '')}
               </td>
             )

@@ -137,6 +137,8 @@ function LimitsOverTime({ samples, names }: { samples: readonly Sample[]; names:
   const lines: Line[] = used.map((label, index) => ({
     label,
     colour: COLOURS[index % COLOURS.length] as string,
+    // Four colours of lines that lie close together are not enough to tell them apart.
+    isDashed: index % 2 === 1,
   }))
   const shape = used.join()
   const data = useMemo(

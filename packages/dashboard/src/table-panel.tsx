@@ -17,6 +17,8 @@ export interface TablePanelProps {
   /** Shown if there are no rows; null while there are some. */
   readonly empty: string | null
   readonly isWide?: boolean
+  /** Whether a row becomes a list where there is little room; its cells have `data-name`. */
+  readonly isStacked?: boolean
   /** Whether it is inside a panel already. */
   readonly isPlain?: boolean
   /** The rows. */
@@ -29,12 +31,13 @@ export function TablePanel({
   columns = [],
   empty,
   isWide = false,
+  isStacked = false,
   isPlain = false,
   children,
 }: TablePanelProps) {
   return (
     <section class={isPlain ? undefined : isWide ? 'panel wide' : 'panel'}>
-      <table>
+      <table class={isStacked ? 'stacked' : undefined}>
         <caption>{caption}</caption>
         {empty === null && columns.length > 0 && (
           <thead>

@@ -50,6 +50,7 @@ export function UsagePanel({ reference, subject, tier }: UsagePanelProps) {
           ...(mayChange ? [{ name: 'change', isUnseen: true }] : []),
         ]}
         empty={error}
+        isStacked
       >
         {error === null &&
           quotas.map(quota => (
@@ -60,9 +61,15 @@ export function UsagePanel({ reference, subject, tier }: UsagePanelProps) {
                   {percent(quota.used / Math.max(1, quota.limit))}
                 </meter>
               </td>
-              <td class={quota.remaining === 0 ? 'number bad' : 'number'}>{number(quota.used)}</td>
-              <td class="number">{number(quota.limit + quota.carriedOver)}</td>
-              <td class="number">{number(quota.credits + quota.periodCredits)}</td>
+              <td class={quota.remaining === 0 ? 'number bad' : 'number'} data-name="used">
+                {number(quota.used)}
+              </td>
+              <td class="number" data-name="of">
+                {number(quota.limit + quota.carriedOver)}
+              </td>
+              <td class="number" data-name="credits">
+                {number(quota.credits + quota.periodCredits)}
+              </td>
               <td class="number minor">{number(quota.previous.used)}</td>
               <td class="number minor">{duration(quota.endsAt - Date.now())}</td>
               {mayChange && (

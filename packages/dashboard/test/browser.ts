@@ -64,5 +64,6 @@ export async function tooWide(page: Page): Promise<readonly string[]> {
   return page.evaluate(`[...document.querySelectorAll('body *')]
     .filter(element => element.getBoundingClientRect().right > innerWidth + 1)
     .filter(element => element.closest('.panel') === null || element.matches('.panel'))
+    .concat([...document.querySelectorAll('.panel')].filter(panel => panel.scrollWidth > panel.clientWidth + 1))
     .map(element => element.outerHTML.slice(0, 100))`)
 }
