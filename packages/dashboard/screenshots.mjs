@@ -12,23 +12,24 @@ import { ensureProgram } from '../../scripts/system-programs.mjs'
 
 const ASSETS = fileURLToPath(new URL('../../docs/assets/', import.meta.url))
 const MAIN = fileURLToPath(new URL('../server/dist/main.js', import.meta.url))
-const TRAFFIC_MS = 75_000
+/** Enough for the minute that the first charts show. */
+const TRAFFIC_MS = 60_000
 const POLICY = `service: shop
 policies:
-  search: { algorithm: sliding-window-log, limit: 20, window: 10s }
+  search: { algorithm: sliding-window-log, limit: 60, window: 10s }
   login: { algorithm: token-bucket, capacity: 5, refillPerSecond: 0.2 }
   checkout: { limits: { algorithm: sliding-window-log, limit: 30, window: 1m }, mode: shadow }
 tiers:
   anonymous: { minute: 20 }
-  free: { minute: 60, hour: 2000, burst: 2 }
+  free: { minute: 300, hour: 20000, month: 500000, burst: 2 }
   internal: { minute: 100000 }
 rules:
   - { name: search, match: { path: /search/* }, policy: search }
   - { name: login, match: { method: POST, path: /login }, policy: login }
   - { name: checkout, match: { path: /checkout }, policy: checkout }
 identify:
-  - internal: { header: x-service, from: everybody, tier: internal }
-  - user: { header: x-user, from: everybody, tier: free }
+  - internal: { header: x-service, from: everybody, tier: internal, perAddress: off }
+  - user: { header: x-user, from: everybody, tier: free, perAddress: off }
   - ip
 masks: { user: whole, internal: whole }
 `
@@ -45,11 +46,16 @@ const PICTURES = [
   { name: 'dashboard-dark', page: '', colorScheme: 'dark', width: 1280, height: 1000 },
   { name: 'dashboard-phone', page: '', colorScheme: 'light', width: 390, height: 844 },
 ]
-const OTHERS = ['denials', 'policy', 'shadow', 'control', 'subject/user%3Aretry-loop'].flatMap(page => [
-  { name: `look-${page.split('/')[0]}`, page, colorScheme: 'light', width: 1280, height: 900 },
-  { name: `look-${page.split('/')[0]}-phone`, page, colorScheme: 'dark', width: 390, height: 844 },
-])
-/** `-- --all <folder>` takes a picture of every page, too. */
+const PAGES = ['', 'denials', 'policy', 'shadow', 'fleet', 'control', 'subject/user%3Aretry-loop']
+const OTHERS = PAGES.flatMap(page =>
+  [320, 1280, 2560].flatMap(width =>
+    ['light', 'dark'].map(colorScheme => {
+      const name = `look-${page.split('/')[0] || 'now'}-${width}-${colorScheme}`
+      return { name, page, colorScheme, width, height: 900 }
+    }),
+  ),
+)
+/** `--all <folder>` takes pictures of every page there, too: narrow and wide, light and dark. */
 const everywhere = process.argv[2] === '--all' ? (process.argv[3] ?? tmpdir()) : null
 
 function freePort() {
@@ -65,7 +71,9 @@ async function serve(folder, redisPort) {
   const file = join(folder, 'headgate.yaml')
   await writeFile(file, POLICY)
   const redis = `redis://127.0.0.1:${redisPort}`
-  const args = ['serve', '--config', file, '--demo', '--redis', redis, '--port', '0', '--admin-port', '0']
+  const ports = ['--port', '0', '--admin-port', '0']
+  // Browser and callers share the machine with it.
+  const args = ['serve', '--config', file, '--demo', '--redis', redis, '--deadline', '1000', ...ports]
   const child = spawn(process.execPath, [MAIN, ...args], { stdio: ['ignore', 'pipe', 'inherit'] })
   let text = ''
   await new Promise(resolve => {
@@ -86,21 +94,24 @@ async function ask(gateway, { path, headers, method = 'GET' }) {
 }
 
 /** Simulates people who come and go, and one internal service. */
-async function good(gateway, untilMs) {
+async function good(gateway, isOver) {
   const paths = ['/orders', '/search/hats', '/checkout', '/']
-  for (let turn = 0; Date.now() < untilMs; turn++) {
+  for (let turn = 0; !isOver(); turn++) {
     const isService = turn % 3 === 0
     const person = PEOPLE[(turn * 7) % PEOPLE.length]
     const headers = isService ? { 'x-service': 'billing' } : { 'x-user': person }
-    await ask(gateway, { path: isService ? '/orders' : paths[turn % paths.length], headers })
-    await pause(15 + 15 * Math.sin(Date.now() / 4_000))
+    await ask(gateway, {
+      path: isService ? '/orders' : paths[Math.floor(turn / PEOPLE.length) % paths.length],
+      headers,
+    })
+    await pause(45 + 35 * Math.sin(Date.now() / 4_000))
   }
 }
 
 /** Simulates a caller that starts to misbehave after a while and does not stop. */
-async function bad(gateway, untilMs, { everyMs, ...request }) {
+async function bad(gateway, isOver, { everyMs, ...request }) {
   await pause(everyMs * 80)
-  while (Date.now() < untilMs) {
+  while (!isOver()) {
     await ask(gateway, request)
     await pause(everyMs)
   }
@@ -116,14 +127,11 @@ const browser = await chromium.launch({
   args: ['--no-sandbox'],
 })
 try {
-  const untilMs = Date.now() + TRAFFIC_MS
-  const traffic = [
-    good(gateway, untilMs),
-    good(gateway, untilMs),
-    ...BAD.map(one => bad(gateway, untilMs, one)),
-  ]
+  let over = false
+  const isOver = () => over
+  const traffic = [good(gateway, isOver), good(gateway, isOver), ...BAD.map(one => bad(gateway, isOver, one))]
   const pictures = everywhere === null ? PICTURES : [...PICTURES, ...OTHERS]
-  await pause(everywhere === null ? TRAFFIC_MS - 15_000 : TRAFFIC_MS - 25_000)
+  await pause(TRAFFIC_MS)
   for (const { name, page: path, colorScheme, width, height } of pictures) {
     const page = await browser.newPage({ viewport: { width, height }, colorScheme })
     await page.goto(`${admin}/#/${path}`)
@@ -134,8 +142,17 @@ try {
       path: join(isForDocs ? ASSETS : everywhere, `${name}.png`),
       fullPage: !isForDocs,
     })
+    const wider = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)
+    if (wider > 0) console.log(`${name}: ${wider} px wider than the window`)
+    const cut = await page.evaluate(() =>
+      [...document.querySelectorAll('.panel')]
+        .filter(panel => panel.scrollWidth > panel.clientWidth)
+        .map(panel => panel.querySelector('caption, h3')?.textContent),
+    )
+    if (cut.length > 0) console.log(`${name}: cut off: ${cut.join(', ')}`)
     await page.close()
   }
+  over = true
   await Promise.all(traffic)
 } finally {
   await browser.close()
