@@ -300,11 +300,13 @@ describe('while the store does not answer', () => {
     const redis = await startRedis()
     cleanUps.push(() => redis.stop())
     const store = redisStore(createClient({ url: redis.url }), {
-      deadlineMs: 2_000,
+      // A busy machine is not a store that is away.
+      deadlineMs: 1_000,
       logger: { warn() {}, error() {}, info() {} },
     })
     const limiter = createLimiter({ config: CONFIG, store, onWarning: () => {} })
     cleanUps.push(() => limiter.close())
+    await store.ready()
     const { ask, post } = await api(limiter)
     expect((await ask('/v1/check', { ...LOGIN, refundable: true })).body).toMatchObject({ source: 'redis' })
     const { limits } = (await ask('/v1/inspect', { subject: 'user:42' })).body as {
