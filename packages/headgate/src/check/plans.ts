@@ -4,8 +4,8 @@ import type { Check, FailureMode } from './check.js'
 import { PendingCheck, type Target } from './pending-check.js'
 import { type CheckContext, NamedLimit, NO_LABELS, NOBODY_LISTENS, Plan, type PlanLabels } from './plan.js'
 
-/** What a request is held to, limit by limit: what resolving a request comes to. */
-export interface CheckList {
+/** What a request is held to, limit by limit, as plain data: what resolving a request comes to, and what a store is asked. */
+export interface Question {
   /** The first alternative whose checks all fit is charged as a whole, never in part. */
   readonly alternatives: readonly (readonly Check[])[]
   /** Each is charged if it fits, whatever becomes of the request, and never binds. */
@@ -51,7 +51,7 @@ export class Plans {
   }
 
   /** The check of a list. */
-  pending(list: CheckList, options: PendingOptions = {}): PendingCheck {
+  pending(list: Question, options: PendingOptions = {}): PendingCheck {
     const { labels = NO_LABELS, isPeek = false, isCompared = false } = options
     const { alternatives, shadow, onStoreFailure = null } = list
     const all =

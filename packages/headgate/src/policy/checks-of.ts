@@ -2,7 +2,7 @@
 import type { Limit } from '../algorithms/algorithm.js'
 import { type Check, type FailureMode, stateOf } from '../check/check.js'
 import { countsRequests } from '../check/plan.js'
-import type { CheckList } from '../check/plans.js'
+import type { Question } from '../check/plans.js'
 import type { ActivePolicies } from './active-policies.js'
 import type { AppliedLevel } from './applied-level.js'
 import type { PolicyLimit } from './policies.js'
@@ -23,11 +23,7 @@ export interface Cost {
 const NO_CHECKS: readonly Check[] = []
 
 /** Makes the question of a request from the levels that its readings lead to. */
-export function checksOfRequest(
-  active: ActivePolicies,
-  readings: readonly Decider[],
-  costs: Cost,
-): CheckList {
+export function checksOfRequest(active: ActivePolicies, readings: readonly Decider[], costs: Cost): Question {
   const { cost } = costs
   const onStoreFailure = failureModeOf(active, readings)
   const shadow = shadowChecks(active, readings, costs)

@@ -5,7 +5,7 @@
  */
 import type { Limit } from '../algorithms/algorithm.js'
 import type { Check } from '../check/check.js'
-import type { CheckList } from '../check/plans.js'
+import type { Question } from '../check/plans.js'
 import { invalidOption } from '../errors/headgate-error.js'
 import { wholeNumber } from '../errors/whole-number.js'
 import type { Ipv6Networks } from '../subject/subject.js'
@@ -36,7 +36,7 @@ export class Ipv6Budgets {
   }
 
   /** Returns the list with the checks of the networks around each caller added, or the same list if there are none. */
-  widen(list: CheckList): CheckList {
+  widen(list: Question): Question {
     const { alternatives, shadow, onStoreFailure } = list
     if (!alternatives.some(checks => checks.some(this.#hasWider)) && !shadow.some(this.#hasWider)) return list
     return {

@@ -1,7 +1,7 @@
 /** What resolving a request comes to: which limits it is asked against, whose they are, and which of them bind. */
 import { PendingCheck } from '../check/pending-check.js'
 import { NO_LABELS, type PlanLabels } from '../check/plan.js'
-import type { CheckList, Plans } from '../check/plans.js'
+import type { Plans, Question } from '../check/plans.js'
 import type { ActivePolicies } from './active-policies.js'
 import { AppliedLevel } from './applied-level.js'
 import { askedLevel } from './asked-level.js'
@@ -17,7 +17,7 @@ export type Bypass = 'disabled' | 'paused' | 'skipped'
 export interface Resolution {
   /** Null: `question` must be asked. */
   readonly bypass: Bypass | null
-  readonly question: CheckList
+  readonly question: Question
   /** Whether this process decides and the store's decision is only compared with it. */
   readonly compare: boolean
   readonly cost: number
@@ -32,7 +32,7 @@ export interface Resolution {
   readonly tokens: readonly MeterConfig[]
 }
 
-const NO_QUESTION: CheckList = { alternatives: [[]], shadow: [] }
+const NO_QUESTION: Question = { alternatives: [[]], shadow: [] }
 
 /** Resolves a check that names a policy or a tier, bypassing the rules. */
 export function resolveAsk(
@@ -118,7 +118,7 @@ export function conclude(
 function bypassOf(
   { control }: ActivePolicies,
   isSkipped: boolean,
-  { alternatives }: CheckList,
+  { alternatives }: Question,
 ): Bypass | null {
   if (!control.enabled) return 'disabled'
   if (control.multiplier === 0 && alternatives.some(checks => checks.length === 0)) return 'paused'

@@ -1,21 +1,12 @@
 import { NOT_CHARGED } from '../algorithms/algorithm.js'
-import type { Check, DecisionSource, FailureMode } from '../check/check.js'
+import type { Check, DecisionSource } from '../check/check.js'
 import type { PendingCheck } from '../check/pending-check.js'
 import { NOBODY_LISTENS } from '../check/plan.js'
-import { Plans } from '../check/plans.js'
+import { Plans, type Question } from '../check/plans.js'
 import { systemClock } from '../time/clock.js'
 import type { MaybePromise, Store } from './store.js'
 
-/**
- * What a store is asked, as plain data: the first alternative whose checks all fit is charged as a whole. Shadow checks
- * are separate: each is charged if it fits, whatever becomes of the request, and never binds.
- */
-export interface Question {
-  readonly alternatives: readonly (readonly Check[])[]
-  readonly shadow: readonly Check[]
-  /** The failure mode. Default: the store's own. */
-  readonly onStoreFailure?: FailureMode | null | undefined
-}
+export type { Question } from '../check/plans.js'
 
 /** The answer to one check. */
 export interface Verdict {
