@@ -12,6 +12,8 @@ export const NEVER = Number.POSITIVE_INFINITY
 export const NOT_CHARGED = -1
 /** The largest limit, capacity or cost. */
 export const MAX_UNITS = 2 ** 32 - 1
+/** The longest list of bans, and so the highest level that a store can tell. */
+export const MOST_BANS = 20
 
 /**
  * One rule of arithmetic: an algorithm and its numbers, validated when it was made. `id` names algorithm and window,

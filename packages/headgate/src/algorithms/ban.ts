@@ -15,6 +15,7 @@ import { unexpected } from '../errors/headgate-error.js'
 import {
   type Algorithm,
   type Limit,
+  MOST_BANS,
   NOT_CHARGED,
   type Outcome,
   type ReportStrikes,
@@ -44,7 +45,6 @@ export interface BanOptions {
 
 /** The strikes of one report are one number, and so many denials are a flood whatever they are called. */
 export const MAX_STRIKES = 10_000
-const MOST_BANS = 20
 /** Soon forgotten. */
 const PROBE_US = 1_000_000
 const FIELDS = {

@@ -1,4 +1,4 @@
-import { NOT_CHARGED } from '../../algorithms/algorithm.js'
+import { MOST_BANS, NOT_CHARGED } from '../../algorithms/algorithm.js'
 import type { Credit, Credited, Refund } from '../../check/check.js'
 import type { PendingCheck } from '../../check/pending-check.js'
 import type { NamedLimit } from '../../check/plan.js'
@@ -184,9 +184,6 @@ export function decodeRenewals(reply: unknown, count: number): readonly boolean[
   reader.end()
   return held
 }
-
-/** No list of bans is longer. */
-const MOST_BANS = 20
 
 /** Decodes the state of a quota after a credit. */
 export function decodeCredit(reply: unknown, { check: { limit } }: Credit): Credited {
