@@ -84,7 +84,6 @@ export class Comparison {
   async #askStore(check: PendingCheck): Promise<Decision | null> {
     const { store, onStoreDecided, onDivergence, warn } = this.#options
     const asked = check.again()
-    asked.isInternal = true
     try {
       await Promise.resolve()
       await decideBy(store, asked).promise()

@@ -1,4 +1,5 @@
 import type { PendingCheck } from '../check/pending-check.js'
+import { policyOf } from '../decision/decision.js'
 
 /** Counts of limits that do not bind, by policy. */
 export interface ShadowCounts {
@@ -54,8 +55,7 @@ export class Counter {
     if (check.isUnlooked) return
     const byPolicy = new Map<string, boolean>()
     for (let index = plan.shadowFrom; index < plan.limits.length; index++) {
-      const name = plan.limits[index]?.name ?? ''
-      const policy = name.slice(0, name.indexOf('.'))
+      const policy = policyOf(plan.limits[index]?.name ?? '')
       byPolicy.set(policy, (byPolicy.get(policy) ?? true) && check.wait(index) === 0)
     }
     for (const [name, allowed] of byPolicy) {

@@ -139,10 +139,7 @@ export class RuleResolver {
     return resolve(active, canonicalFacts(facts, { nameSubject, tiers: active.tiers, warn }), clock.nowUs())
   }
 
-  /**
-   * Whether a request that could not be asked about must be denied. One that the rules let pass bypass still
-   * passes.
-   */
+  /** Whether a request that could not be asked about must be denied. One that no limit binds passes, as it would have. */
   deniesFault({ method, path }: Partial<RequestFacts>): boolean {
     const { config, defaultFailure } = this.options.active
     const byDefault = config.onStoreFailure ?? defaultFailure
