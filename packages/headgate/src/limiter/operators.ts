@@ -160,7 +160,9 @@ export function createOperators(options: OperatorsOptions): Operators {
     lostSinceMs.control ??= options.clock.unixMs()
     const isOver = options.clock.unixMs() - lostSinceMs.control >= OFF_FOR_MS
     if (isOver && !control.enabled) {
-      warn('control: nobody has confirmed within five minutes that limits are off: they are on again')
+      warn(
+        'control: the store has lost the switch by which limits are off, and it was not set again within five minutes: they are on again',
+      )
       control = { ...control, enabled: true }
       options.onControl(control)
     }

@@ -55,7 +55,7 @@ export function createServerLog(
     if (leftOut > 0) {
       const count = leftOut
       leftOut = 0
-      write.log(`${count} lines were left out, because nobody read standard output`, { level: 'warn' })
+      write.log(`${count} lines were left out, because standard output was not read`, { level: 'warn' })
     }
     printer.print(text)
   }
