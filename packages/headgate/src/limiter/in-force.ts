@@ -2,6 +2,8 @@
  * The policies in force, and everything derived from them. Another file or other switches replace it as a whole, so that
  * no request sees half a change.
  */
+import { type Check, stateOf } from '../check/check.js'
+import type { CheckOptions } from '../check/check-options.js'
 import type { Plans } from '../check/plans.js'
 import type { ConfiguredLimit } from '../observe/statistics/statistics.js'
 import type { ActiveConfig } from '../policy/active-config.js'
@@ -19,7 +21,7 @@ import { Ipv6Budgets } from '../policy/ipv6-budgets.js'
 import { type OverrideTarget, targetKey } from '../policy/override.js'
 import type { Concerned } from '../policy/override-effect.js'
 import type { RuleResolver } from '../policy/rule-resolver.js'
-import type { Rules } from '../policy/rules.js'
+import type { KeptState, Rules } from '../policy/rules.js'
 import type { Store } from '../store/store.js'
 import {
   createSubjectNamer,
@@ -30,6 +32,7 @@ import {
 } from '../subject/subject.js'
 import type { Clock } from '../time/clock.js'
 import { runAtOnce, runInSlices } from '../time/steps.js'
+import { eachStateOnce, type InspectOptions } from './inspection.js'
 import { ANYBODY, NamedPolicies } from './named-policies.js'
 import type { OverrideCache } from './override-cache.js'
 
@@ -116,6 +119,38 @@ export class InForce {
     return found
   }
 
+  /** The states about a subject: of a policy or tier, or all there are. */
+  statesOf(subject: string, options?: CheckOptions<string, string>): Check[] {
+    const { names, file } = this.#now
+    if (options !== undefined) return names.statesOf(subject, options)
+    if (file !== null) return eachStateOnce(this.keptAbout(subject, {}).states).map(({ check }) => check)
+    const ofPolicies = names.policyNames.flatMap(policy => names.statesOf(subject, { policy }))
+    return [...ofPolicies, ...names.tierNames.flatMap(tier => names.statesOf(subject, { tier }))]
+  }
+
+  /** Those that are about the subject alone, and not about all it shares with others; each once. */
+  ownStatesOf(name: string, options?: CheckOptions<string, string>): Check[] {
+    const own = this.statesOf(name, options).filter(({ subject }) => subject === name)
+    return [...new Map(own.map(check => [stateOf(check), check])).values()]
+  }
+
+  /** The tier of a subject, and the states about it with what mentions each. One that several mention is there several times. */
+  keptAbout(
+    subject: string,
+    options: InspectOptions,
+  ): { readonly tier: string | null; readonly states: readonly KeptState[] } {
+    const { tier = null, scope = GLOBAL } = options
+    const { names, file } = this.#now
+    if (file !== null) {
+      const nowUs = this.#options.clock.nowUs()
+      const states = file.rules.statesAbout(file.active, subject, { tier, scope }, nowUs)
+      return { tier: file.rules.tierOf(file.active, subject, tier, nowUs), states }
+    }
+    const ofTier = tier === null ? [] : names.statesOf(subject, { tier, scope })
+    const ofPolicies = names.policyNames.flatMap(policy => names.statesOf(subject, { policy, scope }))
+    return { tier, states: [...asked(ofTier, true), ...asked(ofPolicies, false)] }
+  }
+
   /** Finds whose limits an override would replace: by the rules, or else in every policy and tier that can be asked. */
   concernedBy(active: ActivePolicies, target: OverrideTarget): Concerned {
     const { file } = this.#now
@@ -198,6 +233,10 @@ export class InForce {
     const isNamed = (subject: string): boolean => subjects.has(subject) || isOverridden(subject)
     return new Ipv6Budgets(options?.ipv6Networks ?? networks, isNamed)
   }
+}
+
+function asked(checks: readonly Check[], isExpected: boolean): KeptState[] {
+  return checks.map(check => ({ rule: 'asked', check: { ...check, cost: 1 }, isExpected }))
 }
 
 function isConfig(written: WrittenPolicies | Config): written is Config {

@@ -76,7 +76,7 @@ export async function inspect(
   tier: string | null,
   states: readonly KeptState[],
 ): Promise<Inspection> {
-  const all = withoutRepeats(states)
+  const all = eachStateOnce(states)
   const looked = all.slice(0, MAX_STATES)
   const limits: InspectedLimit[] = []
   for (let from = 0; from < looked.length; from += SLICE) {
@@ -93,7 +93,7 @@ export async function inspect(
 }
 
 /** Each state once, under the first that mentions it. */
-export function withoutRepeats(states: readonly KeptState[]): KeptState[] {
+export function eachStateOnce(states: readonly KeptState[]): KeptState[] {
   const byState = new Map<string, KeptState>()
   for (const state of states) {
     const key = stateOf(state.check)

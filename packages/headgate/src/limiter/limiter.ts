@@ -3,7 +3,7 @@
  * Policies by name (`check`) and rules by request (`request`) are two resolvers; everything else is the same.
  */
 import type { Duration } from '../algorithms/durations.js'
-import { type Check, type FailureMode, stateOf } from '../check/check.js'
+import type { Check, FailureMode } from '../check/check.js'
 import { type CheckOptions, parseCost } from '../check/check-options.js'
 import { PendingCheck } from '../check/pending-check.js'
 import { type CheckContext, type NamedLimit, NO_LABELS, Plan } from '../check/plan.js'
@@ -22,7 +22,7 @@ import { type Config, RULES } from '../policy/config.js'
 import type { Explanation } from '../policy/explanation.js'
 import { type PolicyOptions, writtenPolicies } from '../policy/policies.js'
 import type { RequestFacts } from '../policy/request-facts.js'
-import type { KeptState, Rules } from '../policy/rules.js'
+import type { Rules } from '../policy/rules.js'
 import type { Tier } from '../policy/tiers.js'
 import type { Estimates } from '../policy/token-meters.js'
 import { decideBy } from '../store/ask-store.js'
@@ -58,7 +58,7 @@ import {
   parseTimeoutMs,
 } from './fair-queue.js'
 import { type CurrentFile, InForce, rulesOf } from './in-force.js'
-import { type Inspection, type InspectOptions, inspect, withoutRepeats } from './inspection.js'
+import { type Inspection, type InspectOptions, inspect } from './inspection.js'
 import { type ControlApi, createOperators, type Operators, type OverridesApi } from './operators.js'
 import { OverrideCache } from './override-cache.js'
 import { Permits } from './permits.js'
@@ -345,12 +345,6 @@ type AnyLimiterOptions =
 
 type AnyCheckOptions = CheckOptions<string, string>
 
-/** The states that are about a subject alone, and not about all it shares with others; each once. */
-function ownStates(name: string, states: readonly Check[]): Check[] {
-  const own = states.filter(({ subject }) => subject === name)
-  return [...new Map(own.map(check => [stateOf(check), check])).values()]
-}
-
 /** How many limits the metrics tell: each is a series. */
 const MAX_TOLD_LIMITS = 200
 const OPTIONS = [
@@ -588,8 +582,10 @@ class PolicyLimiter implements RuleLimiter {
   async reset(subject: SubjectInput | StoredSubject, options?: Omit<AnyCheckOptions, 'cost'>): Promise<void> {
     this.#rejectClosed()
     const name = this.#nameMeant(subject)
-    const found = this.#statesOf(name, options as AnyCheckOptions | undefined)
-    const states = options === undefined ? ownStates(name, found) : found
+    const states =
+      options === undefined
+        ? this.#inForce.ownStatesOf(name)
+        : this.#inForce.statesOf(name, options as AnyCheckOptions)
     this.#comparison.reset(states)
     await this.#store.reset(states)
   }
@@ -610,9 +606,7 @@ class PolicyLimiter implements RuleLimiter {
   async unban(subject: SubjectInput | StoredSubject): Promise<void> {
     this.#rejectClosed()
     const name = this.#nameMeant(subject)
-    const bans = this.#statesOf(name).filter(
-      check => check.subject === name && check.limit.algorithm.strikes !== undefined,
-    )
+    const bans = this.#inForce.ownStatesOf(name).filter(({ limit }) => limit.algorithm.strikes !== undefined)
     this.#comparison.reset(bans)
     await Promise.all([
       this.overrides.remove({ subject: { stored: name }, ban: true }),
@@ -628,8 +622,8 @@ class PolicyLimiter implements RuleLimiter {
     this.#rejectClosed()
     const credit = parseCredit(units, options)
     const { id: _id, expires: _expires, ...asked } = options
-    const name = this.#nameMeant(subject)
-    return creditAll(this.#store, ownStates(name, this.#statesOf(name, asked)), credit)
+    const states = this.#inForce.ownStatesOf(this.#nameMeant(subject), asked)
+    return creditAll(this.#store, states, credit)
   }
 
   async usage(
@@ -637,24 +631,15 @@ class PolicyLimiter implements RuleLimiter {
     options?: AnyCheckOptions,
   ): Promise<readonly QuotaUsage[]> {
     this.#rejectClosed()
-    const name = this.#nameMeant(subject)
-    return usageOf(this.#store, ownStates(name, this.#statesOf(name, options)))
+    return usageOf(this.#store, this.#inForce.ownStatesOf(this.#nameMeant(subject), options))
   }
 
   async inspect(subject: SubjectInput | StoredSubject, options: InspectOptions = {}): Promise<Inspection> {
     this.#rejectClosed()
-    const { names, budgets, file } = this.#inForce.now
-    const { tier = null, scope = 'global' } = options
+    const { names, budgets } = this.#inForce.now
     if (options.tier !== undefined) names.policyOrTier({ tier: options.tier })
     const name = this.#nameMeant(subject)
-    const nowUs = this.#clock.nowUs()
-    const states =
-      file === null
-        ? namedStates(names.policyNames.flatMap(policy => names.statesOf(name, { policy, scope })))
-        : file.rules.statesAbout(file.active, name, { tier, scope }, nowUs)
-    const foundTier = file?.rules.tierOf(file.active, name, tier, nowUs) ?? (file === null ? tier : null)
-    const tierStates =
-      file === null && tier !== null ? namedStates(names.statesOf(name, { tier, scope }), true) : []
+    const { tier, states } = this.#inForce.keptAbout(name, options)
     const inspector = {
       budgets,
       plans: this.#plans,
@@ -662,7 +647,7 @@ class PolicyLimiter implements RuleLimiter {
       source: this.#store.source,
       fleet: this.#store.control?.fleet,
     }
-    return inspect(inspector, name, foundTier, [...tierStates, ...states])
+    return inspect(inspector, name, tier, states)
   }
 
   explain(facts: RequestFacts): Explanation {
@@ -788,19 +773,6 @@ class PolicyLimiter implements RuleLimiter {
     return file
   }
 
-  /** The states about a subject: of a policy or tier, or all there are. */
-  #statesOf(subject: string, options?: AnyCheckOptions): Check[] {
-    const { names, file } = this.#inForce.now
-    if (options !== undefined) return names.statesOf(subject, options)
-    if (file === null) {
-      const ofPolicies = names.policyNames.flatMap(policy => names.statesOf(subject, { policy }))
-      return [...ofPolicies, ...names.tierNames.flatMap(tier => names.statesOf(subject, { tier }))]
-    }
-    const query = { tier: null, scope: 'global' }
-    const states = file.rules.statesAbout(file.active, subject, query, this.#clock.nowUs())
-    return withoutRepeats(states).map(({ check }) => check)
-  }
-
   /** Returns the name of a subject that an operator means. */
   #nameMeant(subject: unknown): string {
     return storedName(subject) ?? this.#inForce.now.nameSubject(subject as SubjectInput)
@@ -844,10 +816,6 @@ function storeOf({ store, clock }: CommonOptions): Store {
   if (typeof store?.decide === 'function') return store
   const expected = 'what memoryStore() or redisStore() returns'
   throw invalidOption('store', expected, store)
-}
-
-function namedStates(checks: readonly Check[], isExpected = false): KeptState[] {
-  return checks.map(check => ({ rule: 'asked', check: { ...check, cost: 1 }, isExpected }))
 }
 
 /** Validates a config that a program passes, bypassing the types. */
