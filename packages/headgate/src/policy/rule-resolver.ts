@@ -8,13 +8,17 @@ import { ANONYMOUS, type SubjectInput, type SubjectNamer, typeOf } from '../subj
 import type { Clock } from '../time/clock.js'
 import type { ActiveConfig } from './active-config.js'
 import { canonicalFacts } from './canonical-facts.js'
-import { grantsOf } from './grants.js'
+import type { Decider } from './checks-of.js'
 import type { Ipv6Budgets } from './ipv6-budgets.js'
+import type { Level } from './level.js'
+import { commonRefunds } from './refund-rule.js'
 import type { RequestFacts } from './request-facts.js'
 import { bannedCheck, labelsOf, type Resolution } from './resolution.js'
 import { resolve } from './resolve.js'
 import { resolveTokens } from './resolve-tokens.js'
+import { commonStatuses } from './statuses.js'
 import type { Estimates } from './token-meters.js'
+import { commonWait } from './wait.js'
 
 /** How many paths are cached. Finding the rules again takes several times as long as the decision. */
 const MAX_PATHS = 4_096
@@ -160,6 +164,31 @@ export class RuleResolver {
 
 function ruleLabels(resolution: Resolution): PlanLabels {
   return { ...labelsOf(resolution), ...grantsOf(resolution.readings) }
+}
+
+/** What the rules of a request grant beside its limits. */
+function grantsOf(readings: readonly Decider[]): Pick<PlanLabels, 'refundIf' | 'resetIf' | 'wait'> {
+  return {
+    refundIf: commonOf(readings, level => level.refundIf, commonRefunds),
+    resetIf: commonOf(readings, level => level.resetIf, commonStatuses),
+    wait: commonOf(readings, level => level.wait, commonWait),
+  }
+}
+
+/** Returns what the most specific deciding rule grants; with several readings, only what all of them do. */
+function commonOf<Grant>(
+  readings: readonly Decider[],
+  grantOf: (level: Level) => Grant | null,
+  commonTo: (one: Grant, other: Grant) => Grant,
+): Grant | null {
+  let common: Grant | null = null
+  for (const { levels, deciding } of readings) {
+    const speaks = (deciding[0] ?? levels[0])?.level
+    const grant = speaks === undefined ? null : grantOf(speaks)
+    if (grant === null) return null
+    common = common === null ? grant : commonTo(common, grant)
+  }
+  return common
 }
 
 type PlainFacts = RequestFacts & { readonly subject: string; readonly path: string }
