@@ -79,7 +79,7 @@ export class PendingCheck implements Outcome {
   charged: number = DENIED
   /** The limiter's clock when it was asked. */
   atUs = 0 as number
-  /** Who decided; null until somebody has. */
+  /** What decided; null until it is decided. */
   source: DecisionSource | null = null
   /** Whether units leased by this process were spent: `remaining` is then what this process knows of. */
   isLeased = false
@@ -257,7 +257,7 @@ export class PendingCheck implements Outcome {
     if (this.source !== null || this.failure !== null) return
     this.source = source
     if (this.numbers !== null) this.show(this.bindingIndex())
-    if (this.plan.isObserved && !this.isInternal) this.tellOthers()
+    if (this.plan.isObserved && !this.isInternal) this.notify()
     if (this.attempt === null) this.request = null
     if (this.waiter !== null) this.wake(this.waiter)
   }
@@ -276,13 +276,13 @@ export class PendingCheck implements Outcome {
     this.waiter = null
   }
 
-  /** A denial may be remembered for a while, but not whoever waited for it. */
+  /** Drops the waiter first: the deny cache may keep the check, and must not keep the waiter alive. */
   private wake(waiter: CheckWaiter): void {
     this.waiter = null
     waiter.settled(this)
   }
 
-  private tellOthers(): void {
+  private notify(): void {
     const { context, hasPermits } = this.plan
     if (this.isPeek) return
     if (hasPermits) context.hold(this, this.decision)

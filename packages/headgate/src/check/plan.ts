@@ -78,7 +78,7 @@ export interface CheckContext {
   readonly source: DecisionSource
   /** Where decisions are counted; null if they are not. */
   readonly recorder: Recorder | null
-  /** Whether anybody wants to hear of every decision. */
+  /** Whether every decision is counted, or there is an `onEvent`. */
   readonly isListening: boolean
   /** Called for such decisions, and for those with shadow limits, before the caller gets them; not for a peek. */
   onDecided(check: PendingCheck): void
@@ -116,9 +116,9 @@ export class Plan {
   readonly hasPermits: boolean
   /** Whether denials may lead to a ban. */
   readonly hasBan: boolean
-  /** Whether nothing limits the request, so that nobody is asked. */
+  /** Whether nothing limits the request, so that no store is asked. */
   readonly asksNothing: boolean
-  /** Whether anybody but the caller has to hear of its decisions. */
+  /** Whether its decisions have effects beside the answer: they are counted or listened to, hold permits, or may be strikes. */
   readonly isObserved: boolean
   /** What a rule of this plan is counted under, once it has been looked up. */
   tally: Tally | null = null

@@ -201,7 +201,7 @@ export interface Limiter<PolicyName extends string = string, TierName extends st
     options?: Omit<CheckOptions<PolicyName, TierName>, 'cost'>,
   ): Promise<void>
   /**
-   * Denies everything the subject asks for, in every process within a second, for a time of up to 31 days. It is told until when.
+   * Denies everything the subject asks for, in every process within a second, for a time of up to 31 days. The denials say until when.
    *
    * @example
    * await limiter.ban('user:42', '1h', { reason: 'scraping' })
@@ -345,8 +345,8 @@ type AnyLimiterOptions =
 
 type AnyCheckOptions = CheckOptions<string, string>
 
-/** How many limits the metrics tell: each is a series. */
-const MAX_TOLD_LIMITS = 200
+/** How many limits the metrics report: each is a series. */
+const MAX_REPORTED_LIMITS = 200
 const OPTIONS = [
   'store',
   'policies',
@@ -485,7 +485,7 @@ class PolicyLimiter implements RuleLimiter {
         overrides: overrides.size,
         configVersion: file?.rules.versionOf(file.config) ?? null,
         configLoadedAtMs: file?.loadedAtMs ?? null,
-        limits: this.#inForce.configuredLimits(MAX_TOLD_LIMITS),
+        limits: this.#inForce.configuredLimits(MAX_REPORTED_LIMITS),
       }
     })
   }
@@ -778,7 +778,7 @@ class PolicyLimiter implements RuleLimiter {
     return storedName(subject) ?? this.#inForce.now.nameSubject(subject as SubjectInput)
   }
 
-  /** Who has charged knows what has come back already. */
+  /** Only the limiter that charged a decision knows what of it was given back already. */
   #rejectForeign(decision: unknown): void {
     if (!(decision instanceof Decision) || Decision.checkOf(decision).plan.context === this.#context) return
     throw new HeadgateError('ERR_HEADGATE_INVALID_OPTION', {
@@ -797,7 +797,7 @@ class PolicyLimiter implements RuleLimiter {
     })
   }
 
-  /** What is in this process is gone with the store, and nobody misses a settlement. */
+  /** Whether a settlement comes after `close()`. Warns once, but not for states of this process, which end with it. */
   #isTooLate(): boolean {
     if (this.#isClosed && !this.#isWarnedOfLateSettling && this.#store.source !== 'memory') {
       this.#isWarnedOfLateSettling = true

@@ -17,7 +17,7 @@ export function strikesIn({ store, onBan, isClosed }: StrikeOptions): (check: Pe
   // Made by the first policy that has a ban: no other program bundles it.
   let strikes: Strikes<Check> | null = null
 
-  /** Nobody waits for it, and a strike that is lost is one denial fewer. */
+  /** In the background. If it fails, the strikes are not counted. */
   const report: ReportStrikes<Check> = (found, done) => {
     const told = (levels: readonly number[]): void => {
       for (const [index, { check }] of found.entries())

@@ -8,7 +8,7 @@ import type { Node, Pass } from './nodes.js'
 /** One call to a node: a batch of checks, refunds or a reset. Its answer, an error or the deadline ends it, whichever comes first. */
 export abstract class Call implements Timed {
   dueMs = 0
-  /** Who gave the permission to make it; null in the mode `throw`. */
+  /** The breaker's permission to make it; null in the mode `throw`. */
   pass: Pass | null = null
   node: Node | null = null
   sentAtUs = 0
@@ -34,7 +34,7 @@ export abstract class Call implements Timed {
   }
 }
 
-/** A call that decides checks. Whoever ends it takes the checks, so that a queue of old calls keeps none alive. */
+/** A call that decides checks. Ending it takes the checks out, so that the queue of deadlines keeps none alive. */
 export class CheckCall extends Call {
   private checks: readonly PendingCheck[] | null
   readonly askedAt: AskedAt | null
@@ -71,7 +71,7 @@ export class CheckCall extends Call {
   }
 }
 
-/** Any other call, for which somebody waits with a promise. */
+/** Any other call; its caller awaits `reply`. */
 export class PromisedCall<Reply> extends Call {
   readonly reply: Promise<Reply>
   isOver = false

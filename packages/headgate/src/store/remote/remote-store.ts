@@ -279,7 +279,7 @@ export class RemoteStore implements Store {
     for (let index = 0; index < checks.length; index++) {
       const check = checks[index] as PendingCheck
       const error = errors?.[index] ?? null
-      // A fault of whoever waits for one is no affair of the others.
+      // An error thrown while one is settled must not keep the others from being settled.
       try {
         if (error === null) this.#settleOne(check, call.askedAt)
         else this.#decideWithoutStore(check, error)
@@ -289,7 +289,7 @@ export class RemoteStore implements Store {
     }
   }
 
-  /** The store has decided a check: what it said is remembered, and whoever waits is told. */
+  /** Settles a check that the store has decided, after the local share and the deny cache have noted the answer. */
   #settleOne(check: PendingCheck, askedAt: AskedAt | null): void {
     if (check.isSettled) return
     if (!check.isInternal && !check.isPeek) {
