@@ -42,7 +42,7 @@ it('--help lists the commands', async () => {
       control                             See and change the switches of a whole
                                           fleet.
       override                            Replace the numbers of a subject, a rule
-                                          or both for a time.
+                                          or a policy for a time.
       why [options] <id>                  Say why a request was denied, by the
                                           reference in its body or its X-Request-Id.
       restore [options]                   Write switches and overrides back to a

@@ -46,7 +46,7 @@ Examples:
 export function addOverrideCommand(program: Command, terminal: Terminal): void {
   const override = program
     .command('override')
-    .description('Replace the numbers of a subject, a rule or both for a time.')
+    .description('Replace the numbers of a subject, a rule or a policy for a time.')
   at(override.command('list'))
     .description('Print the overrides in force.')
     .action((flags: OperatorFlags) =>
