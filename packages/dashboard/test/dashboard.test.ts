@@ -182,7 +182,7 @@ describe('the dashboard', () => {
     await expect.poll(figures).toEqual(['5', '3', '0'])
     expect(complaints).toEqual([])
     await page.setViewportSize({ width: 320, height: 740 })
-    expect(await tooWide(page)).toEqual([])
+    await expect.poll(() => tooWide(page)).toEqual([])
     await page.close()
   })
 
@@ -352,7 +352,7 @@ describe('with much to show, and little room', () => {
     await page.setViewportSize({ width: 320, height: 740 })
     for (const name of PAGES) {
       await goTo(page, name)
-      expect(await tooWide(page), name).toEqual([])
+      await expect.poll(() => tooWide(page), { message: name }).toEqual([])
     }
     await page.close()
   })
