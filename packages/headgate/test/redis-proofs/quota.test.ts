@@ -66,6 +66,44 @@ it('processes whose clocks are months ahead and behind share a quota exactly wit
   }
 })
 
+it('quotas of one number keep their own calendar and terms', async () => {
+  const shifted = await startShiftedRedis()
+  const own = new Redis({ port: shifted.port })
+  const same = { limit: 3, per: 'day' } as const
+  const policies = {
+    counted: quota({ ...same, overage: 'count' }),
+    plain: quota(same),
+    carried: quota({ ...same, rollover: { most: 2 } }),
+    east: quota({ ...same, timeZone: 'Pacific/Kiritimati' }),
+    west: quota({ ...same, timeZone: 'Pacific/Pago_Pago' }),
+  }
+  try {
+    shifted.shiftClock((Date.parse('2027-10-29T12:00Z') - Date.now()) * 1_000)
+    const limiter = createLimiter({ store: redisStore(own, { deadlineMs: 10_000 }), policies })
+    const admittedOf = async (policy: keyof typeof policies): Promise<number> => {
+      let admitted = 0
+      for (let asked = 0; asked < 6; asked++)
+        if ((await limiter.check('user:same', { policy })).allowed) admitted++
+      return admitted
+    }
+    const names = Object.keys(policies) as (keyof typeof policies)[]
+    for (const policy of names) expect(await admittedOf(policy), policy).toBe(policy === 'counted' ? 6 : 3)
+    const endOf = async (policy: keyof typeof policies): Promise<string> => {
+      const [usage] = await limiter.usage('user:same', { policy })
+      expect(usage?.used, policy).toBe(policy === 'counted' ? 6 : 3)
+      return new Date(usage?.endsAt as number).toISOString()
+    }
+    expect(await endOf('plain')).toBe('2027-10-30T00:00:00.000Z')
+    expect(await endOf('counted')).toBe('2027-10-30T00:00:00.000Z')
+    expect(await endOf('east')).toBe('2027-10-30T10:00:00.000Z')
+    expect(await endOf('west')).toBe('2027-10-30T11:00:00.000Z')
+    await limiter.close()
+  } finally {
+    own.disconnect()
+    await shifted.stop()
+  }
+})
+
 it('is exact in the first hour of a day of 26 hours', async () => {
   const shifted = await startShiftedRedis()
   const own = new Redis({ port: shifted.port })

@@ -28,7 +28,7 @@ export interface StraightLine {
 /** Makes the straight-line scripts of a store's plans, each once. */
 export class StraightLines {
   private byPlan = new WeakMap<Plan, StraightLine | null>()
-  /** Those with the numbers in their text, by limits and numbers: plans that differ in anything else share one. */
+  /** Those with the numbers in their text, by limits and numbers: plans that differ in anything else share the script. */
   private readonly inText = new Map<string, StraightLine>()
   private readonly ever = new Set<string>()
 
@@ -61,9 +61,12 @@ export class StraightLines {
     if (ends.length !== 1 || shadowFrom !== limits.length) return null
     const uses = limits.map(useOf)
     if (!uses.every(isKnown)) return null
-    const key = JSON.stringify(uses.map(({ name, numbers, isCost }) => [name, numbers, isCost]))
+    const key = JSON.stringify(
+      uses.map(({ name, numbers, isCost, hasAlone }) => [name, numbers, isCost, hasAlone]),
+    )
     const known = this.inText.get(key)
-    if (known !== undefined) return known
+    // What is sent is of this plan's limits: two quotas of one number may have different calendars and terms.
+    if (known !== undefined) return { ...known, sent: sentBy(uses) }
     const line = this.inText.size < MOST_TEXTS ? this.scriptOf(uses, true) : null
     if (line === null) return this.scriptOf(uses, false)
     this.inText.set(key, line)
@@ -78,8 +81,7 @@ export class StraightLines {
     if (!this.ever.has(sha) && this.ever.size >= MOST_TEXTS_EVER) return null
     this.ever.add(sha)
     const args = isInText ? [] : uses.flatMap(({ numbers }) => numbers.map(String))
-    const sent = uses.flatMap(use => (use.sent === null ? [] : [use.sent]))
-    return { script: { sha, text, functionName: '' }, args, sent, hasAlone }
+    return { script: { sha, text, functionName: '' }, args, sent: sentBy(uses), hasAlone }
   }
 }
 
@@ -99,6 +101,10 @@ interface Use {
   /** Whether it takes the cost of the request, and not always one unit. */
   readonly isCost: boolean
   readonly hasAlone: boolean
+}
+
+function sentBy(uses: readonly Use[]): StraightLine['sent'] {
+  return uses.flatMap(({ sent }) => (sent === null ? [] : [sent]))
 }
 
 function useOf({ limit, countsRequests }: NamedLimit): Use {
