@@ -70,7 +70,12 @@ export function parseCalendar(
     throw invalid('timeZone', "a time zone of the IANA database, such as 'UTC' or 'Europe/Berlin'", timeZone)
   }
   const anchor = parseAnchor(per, options.anchor)
-  const zone = timeZone === 'UTC' ? '' : `-${timeZone.toLowerCase().replaceAll('/', '_')}`
+  // `Etc/GMT` from the 5th is another calendar than `Etc/GMT-5`, so a number of a zone has another sign before it than an anchor.
+  const zoneText = timeZone
+    .toLowerCase()
+    .replaceAll('/', '_')
+    .replace(/-(?=\d)/, '_')
+  const zone = timeZone === 'UTC' ? '' : `-${zoneText}`
   const kind = `${per}${zone}${anchor === DEFAULT_ANCHORS[per] ? '' : `-${anchor}`}`
   return { per, timeZone, anchor, kind }
 }

@@ -38,6 +38,21 @@ describe('quota()', () => {
     expect(ids).toEqual(['quota-month', 'quota-week', 'quota-month-europe_berlin', 'quota-month-15'])
   })
 
+  it('no time zone with a number is taken for another one with an anchor', async () => {
+    const fifth = quota({ limit: 5, per: 'month', timeZone: 'Etc/GMT', anchor: 5 })
+    const ahead = quota({ limit: 5, per: 'month', timeZone: 'Etc/GMT-5' })
+    expect(ahead.id).not.toBe(fifth.id)
+    const limiter = createLimiter({
+      store: memoryStore({ clock: manualClock() }),
+      policies: { fifth, ahead },
+    })
+    const endOf = async (policy: 'fifth' | 'ahead') =>
+      new Date((await limiter.check('user:1', { policy })).resetAt as number).toISOString()
+    expect(await endOf('fifth')).toBe('2027-02-05T00:00:00.000Z')
+    expect(await endOf('ahead')).toBe('2027-01-31T19:00:00.000Z')
+    await limiter.close()
+  })
+
   it('is charged with the rate limits, all or none', async () => {
     const clock = manualClock()
     const policies = { api: [slidingWindowLog({ limit: 2, window: '1s' }), quota({ limit: 3, per: 'day' })] }
