@@ -32,6 +32,7 @@ describe('an error carries what is wrong as fields', () => {
     ['policy', 'one of api', '"login"', () => limiter().check('user:1', { policy: 'login' as 'api' })],
     ['cost', 'a whole number', '0.5', () => limiter().check('user:1', { policy: 'api', cost: 0.5 })],
     ['client', 'a Redis client', 'a value of type number', () => redisStore(5 as never)],
+    ['fileName', 'the name of the policy file', 'undefined', () => parseConfig('', undefined as never)],
     ['missing.yaml', 'a file that can be read', 'no such file', () => loadConfig('missing.yaml')],
   ])('%s: expected %s; got %s', async (field, expected, got, act) => {
     const error = await rejectionOf(act)

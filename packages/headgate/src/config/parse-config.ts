@@ -1,4 +1,4 @@
-import { HeadgateError } from '../errors/headgate-error.js'
+import { HeadgateError, invalidOption } from '../errors/headgate-error.js'
 import type { Config } from '../policy/config.js'
 import { ConfigError, type ConfigWarning, formatPath, IssueList, type Warn } from './config-error.js'
 import { readConfig } from './read-config.js'
@@ -22,6 +22,8 @@ export async function parseConfig(
   fileName: string,
   { onWarning }: ReadOptions = {},
 ): Promise<Config> {
+  if (typeof text !== 'string') throw invalidOption('text', 'the text of a policy file', text)
+  if (typeof fileName !== 'string') throw invalidOption('fileName', 'the name of the policy file', fileName)
   if (text.length > MAX_BYTES) throw unreadable(fileName, `at most ${MAX_BYTES} bytes`, 'more')
   const source = await readText(text.replace(/^\uFEFF/, ''), fileName)
   if (source.issues.length > 0) throw new ConfigError(fileName, source.issues)
