@@ -5,6 +5,7 @@ import { createLimiter } from '../../src/limiter/limiter.js'
 import { redisStore } from '../../src/store/redis/redis-store.js'
 import { subjectsOn } from '../redis-clients/cluster-slots.ts'
 import { clusterClient, LIBRARIES } from '../redis-clients/topologies.ts'
+import { onTime } from '../support/on-time.ts'
 import { type RedisCluster, startCluster } from '../support/redis-cluster.ts'
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
 import { waitUntil } from '../support/wait-until.ts'
@@ -21,7 +22,10 @@ afterAll(async () => {
 })
 
 describe.each(LIBRARIES)('with %s', library => {
-  it('a silent node’s connection is replaced, and the node is found again when the network is back', async () => {
+  it('a silent node’s connection is replaced, and the node is found again when the network is back', () =>
+    onTime(cutOff))
+
+  async function cutOff(): Promise<void> {
     const through = Object.fromEntries(
       cluster.nodes.map((node, index) => [
         `${node.host}:${node.port}`,
@@ -51,17 +55,20 @@ describe.each(LIBRARIES)('with %s', library => {
 
     const [proxy] = proxies as [TcpProxy]
     proxy.blackhole()
-    for (let time = 0; time < 8; time++) expect(await source(cut)).toBe('local')
-    const until = performance.now() + 2_000
-    while (performance.now() < until) {
-      expect(await source(cut)).toBe('local')
-      for (const subject of others) expect(await source(subject)).toBe('redis')
-      await new Promise(resolve => setTimeout(resolve, 20))
+    try {
+      for (let time = 0; time < 8; time++) expect(await source(cut)).toBe('local')
+      const until = performance.now() + 2_000
+      while (performance.now() < until) {
+        expect(await source(cut)).toBe('local')
+        for (const subject of others) expect(await source(subject)).toBe('redis')
+        await new Promise(resolve => setTimeout(resolve, 20))
+      }
+    } finally {
+      proxy.forward()
     }
-    proxy.forward()
     await waitUntil('the node decides again', async () => (await source(cut)) === 'redis', {
       timeoutMs: 3_000,
     })
     await limiter.close()
-  })
+  }
 })
