@@ -7,6 +7,7 @@ import { tokenBucket } from '../../src/algorithms/token-bucket.js'
 import { createLimiter } from '../../src/limiter/limiter.js'
 import type { RedisStoreOptions } from '../../src/store/redis/redis-options.js'
 import { redisStore } from '../../src/store/redis/redis-store.js'
+import { onTime } from '../support/on-time.ts'
 import { type RedisProcess, startRedis } from '../support/redis-process.ts'
 import { waitUntil } from '../support/wait-until.ts'
 
@@ -15,6 +16,8 @@ const POLICIES = {
   api: slidingWindowLog({ limit: 1_000_000, window: '1h' }),
   scarce: tokenBucket({ capacity: 2, refillPerSecond: 0.001 }),
 }
+/** A test whose Redis has a core to answer with. */
+const timed = (title: string, test: () => Promise<void>): void => it(title, () => onTime(test))
 const cleanUps: (() => Promise<void> | void)[] = []
 
 afterEach(async () => {
@@ -62,7 +65,7 @@ function block(ms: number): void {
 }
 
 describe.each(LIBRARIES)('with %s', library => {
-  it('five bodies of a thousand checks at once open no breaker', async () => {
+  timed('five bodies of a thousand checks at once open no breaker', async () => {
     const { breaker, source } = await warmedUp(library)
     for (let body = 0; body < 5; body++) {
       await Promise.all(Array.from({ length: 5_000 }, (_, id) => source(id)))
@@ -70,26 +73,29 @@ describe.each(LIBRARIES)('with %s', library => {
     expect(breaker).toEqual([])
   })
 
-  it('more checks than may be unanswered at once are rejected by this process, not by Redis', async () => {
+  timed('more checks than may be unanswered at once are rejected by this process, not by Redis', async () => {
     const { breaker, source } = await warmedUp(library)
     await Promise.all(Array.from({ length: 25_000 }, (_, id) => source(id)))
     expect(breaker).toEqual([])
   })
 
-  it('a process that is busy before it can send, and before it can listen, still gets its answers', async () => {
-    const { breaker, source } = await warmedUp(library)
-    for (let times = 0; times < 5; times++) {
-      const asked = source()
-      block(100)
-      // By now it has been sent.
-      await new Promise(resolve => setImmediate(() => setImmediate(resolve)))
-      block(100)
-      expect(await asked).toBe('redis')
-    }
-    expect(breaker).toEqual([])
-  })
+  timed(
+    'a process that is busy before it can send, and before it can listen, still gets its answers',
+    async () => {
+      const { breaker, source } = await warmedUp(library)
+      for (let times = 0; times < 5; times++) {
+        const asked = source()
+        block(100)
+        // By now it has been sent.
+        await new Promise(resolve => setImmediate(() => setImmediate(resolve)))
+        block(100)
+        expect(await asked).toBe('redis')
+      }
+      expect(breaker).toEqual([])
+    },
+  )
 
-  it('a pause of 60 ms opens no breaker, and a server that is gone does', async () => {
+  timed('a pause of 60 ms opens no breaker, and a server that is gone does', async () => {
     const { redis, breaker, source } = await warmedUp(library)
     const asked: Promise<string>[] = []
     const asking = setInterval(() => asked.push(source()), 5)
@@ -107,7 +113,7 @@ describe.each(LIBRARIES)('with %s', library => {
     await Promise.all(asked)
   })
 
-  it('the first requests wait for the connection instead of being decided without Redis', async () => {
+  timed('the first requests wait for the connection instead of being decided without Redis', async () => {
     const redis = await server()
     const { limiter } = limiterOn(redis, library, { connectTimeoutMs: 5_000 })
     const decisions = await Promise.all([1, 2, 3].map(() => limiter.check('user:1', { policy: 'scarce' })))
@@ -115,7 +121,7 @@ describe.each(LIBRARIES)('with %s', library => {
     expect(decisions.map(({ allowed }) => allowed)).toEqual([true, true, false])
   })
 
-  it('ready settles, whether Redis is there or not', async () => {
+  timed('ready settles, whether Redis is there or not', async () => {
     const redis = await server()
     const there = limiterOn(redis, library)
     expect(await there.store.ready()).toBe(true)
@@ -130,14 +136,14 @@ describe.each(LIBRARIES)('with %s', library => {
     })
   })
 
-  it('requests that Redis rejects at the start do not wait for the first connection', async () => {
+  timed('requests that Redis rejects at the start do not wait for the first connection', async () => {
     const redis = await server()
     await redis.stop()
     const { source } = limiterOn(redis, library, { connectTimeoutMs: 60_000 })
     expect(await source()).toBe('local')
   })
 
-  it('closing finishes calls in flight', async () => {
+  timed('closing finishes calls in flight', async () => {
     const { limiter, breaker, source } = await warmedUp(library, { deadlineMs: 5_000 })
     const sources = Array.from({ length: 20 }, (_, id) => source(id))
     await limiter.close()
