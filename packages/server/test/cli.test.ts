@@ -80,6 +80,22 @@ it('--help lists the commands', async () => {
   `)
 })
 
+it.each([['why', 'k7qf2m9xabcd'], ['restore']])(
+  '%s asks a running server: flags for Redis are neither offered nor taken',
+  async (...command) => {
+    const { stdout } = await runHeadgate([...command, '--help'])
+    expect(stdout).toContain('--server')
+    for (const flag of ['--redis', '--config', '--subject-secret-file']) {
+      expect(stdout).not.toContain(flag)
+      const { code, stderr } = await runHeadgate([...command, flag, 'x'])
+      expect({ code, stderr }).toEqual({
+        code: 2,
+        stderr: expect.stringContaining(`unknown option '${flag}'`),
+      })
+    }
+  },
+)
+
 it('serve --help lists the flags, all of which the reference explains', async () => {
   const { code, stdout } = await runHeadgate(['serve', '--help'])
   expect(code).toBe(0)

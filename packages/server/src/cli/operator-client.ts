@@ -2,13 +2,13 @@ import { createLimiter } from 'headgate'
 import { defineConfig, loadConfig } from 'headgate/config'
 import { createFleetStats } from '../observe/fleet-stats.js'
 import { httpOperatorClient } from '../operators/http-operator-client.js'
-import { gateOperatorClient, type OperatorClient } from '../operators/operator-client.js'
+import { gateOperatorClient, type OperatorClient, type ServerClient } from '../operators/operator-client.js'
 import { UnavailableError } from '../operators/operator-errors.js'
 import { createRedisStore } from '../redis/connect.js'
 import { createUsagePages } from '../redis/usage-pages.js'
 import { fleetOf } from './fleet.js'
 import { inOption } from './in-option.js'
-import type { OperatorFlags } from './operator-command.js'
+import type { OperatorFlags, ServerFlags } from './operator-command.js'
 import { callersToken, subjectSecret } from './read-secrets.js'
 import { UsageError } from './usage-error.js'
 
@@ -30,10 +30,7 @@ export async function operatorClient(
       if (flags[name] === undefined) continue
       throw new UsageError({ field: option, expected: 'together with --redis; a server has its own' })
     }
-    return httpOperatorClient(
-      serverUrl(server ?? (process.env.HEADGATE_SERVER || DEFAULT_SERVER)),
-      await callersToken(flags.tokenFile, process.env),
-    )
+    return serverClient(flags)
   }
   if (flags.tokenFile !== undefined) {
     throw new UsageError({ field: '--token-file', expected: 'together with --server; Redis has its own' })
@@ -41,6 +38,14 @@ export async function operatorClient(
   if (server !== undefined)
     throw new UsageError({ field: '--server', expected: 'one of --server and --redis', got: 'both' })
   return redisOperatorClient(redis, flags, onWarning)
+}
+
+/** Returns the client of the running server that a command line names. */
+export async function serverClient({ server, tokenFile }: ServerFlags): Promise<ServerClient> {
+  return httpOperatorClient(
+    serverUrl(server ?? (process.env.HEADGATE_SERVER || DEFAULT_SERVER)),
+    await callersToken(tokenFile, process.env),
+  )
 }
 
 async function redisOperatorClient(

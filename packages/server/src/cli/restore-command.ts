@@ -1,17 +1,17 @@
 import type { Command } from 'commander'
 import type { LostSettings } from 'headgate/internal'
-import { answer, at, type OperatorFlags, withOperatorClient } from './operator-command.js'
+import { answer, atServer, type ServerFlags, withServerClient } from './operator-command.js'
 import type { Terminal } from './terminal.js'
 
 /** Adds `headgate restore`. */
 export function addRestoreCommand(program: Command, terminal: Terminal): void {
-  at(program.command('restore'))
+  atServer(program.command('restore'))
     .description('Write switches and overrides back to a Redis that has lost them.')
     .option('--clear', 'drop them instead, in every process')
     .allowExcessArguments(false)
     .addHelpText('after', '\nExamples:\n  headgate restore\n  headgate restore --clear')
-    .action((flags: OperatorFlags & { readonly clear?: boolean }) =>
-      withOperatorClient(flags, terminal, async client => {
+    .action((flags: ServerFlags & { readonly clear?: boolean }) =>
+      withServerClient(flags, async client => {
         const lost = await (flags.clear ? client.clearLost() : client.restore())
         const done = flags.clear ? 'cleared' : 'restored'
         answer(

@@ -1,12 +1,12 @@
 import type { Command } from 'commander'
 import { isReference, printable } from 'headgate/internal'
 import type { ShownDenial } from '../observe/denial-log.js'
-import { answer, at, type OperatorFlags, withOperatorClient } from './operator-command.js'
+import { answer, atServer, type ServerFlags, withServerClient } from './operator-command.js'
 import type { Terminal } from './terminal.js'
 
 /** Adds `headgate why`. */
 export function addWhyCommand(program: Command, terminal: Terminal): void {
-  at(program.command('why'))
+  atServer(program.command('why'))
     .description('Say why a request was denied, by the reference in its body or its X-Request-Id.')
     .argument('<id>', 'a reference, or a request id')
     .allowExcessArguments(false)
@@ -14,8 +14,8 @@ export function addWhyCommand(program: Command, terminal: Terminal): void {
       'after',
       '\nExamples:\n  headgate why k7qf2m9xabcd\n  headgate why 2e84e213-2c8d-4700-a699-ff07b5d2fd03 --json',
     )
-    .action((id: string, flags: OperatorFlags) =>
-      withOperatorClient(flags, terminal, async client => {
+    .action((id: string, flags: ServerFlags) =>
+      withServerClient(flags, async client => {
         const denials = await client.denials(isReference(id) ? { reference: id } : { requestId: id })
         if (denials.length === 0) {
           throw new Error(

@@ -3,7 +3,7 @@ import type { LostSettings, Mistake, OverrideEffect } from 'headgate/internal'
 import { isReference, shownName } from 'headgate/internal'
 import { API_HEADER } from '../admin/endpoint.js'
 import type { ShownDenial } from '../observe/denial-log.js'
-import type { OperatorClient } from './operator-client.js'
+import type { ServerClient } from './operator-client.js'
 import { NotHeadgateError, RejectedError, UnavailableError } from './operator-errors.js'
 
 const ANSWER_WITHIN_MS = 5_000
@@ -19,7 +19,7 @@ const REASONS = new Map([
  * Creates the client of a running `headgate serve`, by the address of its decision API (without credentials) and a
  * token of its admin port.
  */
-export function httpOperatorClient(url: string, token: string | null): OperatorClient {
+export function httpOperatorClient(url: string, token: string | null): ServerClient {
   const expected = `expected the decision API of a running headgate at ${url}`
 
   async function call<T>(method: string, path: string, body?: unknown): Promise<T> {

@@ -50,19 +50,11 @@ export interface OperatorClient {
   /** Returns what an override would change, and sets none. */
   previewOverride(override: OverrideOptions): Promise<OverrideEffect>
   removeOverride(target: OverrideTarget): Promise<boolean>
-  /** Writes back what the store has lost and a server still knows; returns it, or null. */
-  restore(): Promise<LostSettings | null>
-  /** Drops it instead. */
-  clearLost(): Promise<LostSettings | null>
   /** Decides; charges unless it is a peek. */
   decide(action: 'check' | 'peek', question: Question): Promise<DecisionValue>
   inspect(subject: SubjectInput, options: InspectOptions): Promise<Inspection>
   /** Looks up whom a reference rejected, and why; only a running server knows. */
   rejected(reference: string): Promise<RejectedSubject>
-  /** Returns kept denials with this reference or of the request with this id, the newest first; only a running server knows. */
-  denials(
-    by: { readonly reference: string } | { readonly requestId: string },
-  ): Promise<readonly ShownDenial[]>
   /** Returns the state of a server and its fleet. */
   stats(): Promise<Snapshot>
   /** Returns what a subject has used of its quotas: all of them, or those of a policy or tier. */
@@ -80,9 +72,18 @@ export interface OperatorClient {
   close(): Promise<void>
 }
 
-const NO_MEMORY = new UnavailableError(
-  '--server: expected a running headgate serve; Redis alone does not know what it has lost',
-)
+/** The client of a running server, which also remembers what Redis does not. */
+export interface ServerClient extends OperatorClient {
+  /** Writes back what the store has lost and the server still knows; returns it, or null. */
+  restore(): Promise<LostSettings | null>
+  /** Drops it instead. */
+  clearLost(): Promise<LostSettings | null>
+  /** Returns kept denials with this reference or of the request with this id, the newest first. */
+  denials(
+    by: { readonly reference: string } | { readonly requestId: string },
+  ): Promise<readonly ShownDenial[]>
+}
+
 const NO_REFERENCES = new UnavailableError(
   '--server: expected a running headgate serve; Redis alone does not know a reference',
 )
@@ -122,8 +123,6 @@ export function gateOperatorClient(
       rejectReference(target)
       return limiter.overrides.remove(target)
     },
-    restore: () => Promise.reject(NO_MEMORY),
-    clearLost: () => Promise.reject(NO_MEMORY),
     async decide(action, question) {
       rejectReference(question)
       if ('ask' in question) return (await limiter[action](question.subject, question.ask)).toJSON()
@@ -132,7 +131,6 @@ export function gateOperatorClient(
     },
     inspect: (subject, options) => limiter.inspect(subject, options),
     rejected: () => Promise.reject(NO_REFERENCES),
-    denials: () => Promise.reject(NO_REFERENCES),
     stats,
     async usage(subject, ask) {
       rejectReference({ subject })
