@@ -15,7 +15,8 @@ interface Found {
 /** Returns a command and its subcommands, as `--help` lists them. */
 async function walk(command: readonly string[]): Promise<Found[]> {
   const { out } = await runInProcess([...command, '--help'])
-  const [head = '', below = ''] = out.split(/^Commands:$/m)
+  const [head = '', rest = ''] = out.split(/^Commands:$/m)
+  const [below = ''] = rest.split(/^Examples:$/m)
   const options = head.split(/^Options:$/m)[1] ?? ''
   const flags = [...options.matchAll(/^ {2}(?:-\w, )?(--[a-z-]+)/gm)].map(([, flag = '']) => flag)
   const names = [...below.matchAll(/^ {2}([a-z]+)/gm)]

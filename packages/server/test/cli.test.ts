@@ -96,6 +96,31 @@ it.each([['why', 'k7qf2m9xabcd'], ['restore']])(
   },
 )
 
+it('usage export is a command of its own, with its own flags', async () => {
+  const of = async (...command: string[]) => (await runHeadgate([...command, '--help'])).stdout
+  const [usage, exported] = await Promise.all([of('usage'), of('usage', 'export')])
+  expect(usage).toMatch(/^Commands:\n {2}export /m)
+  expect(usage).not.toContain('--period')
+  expect(exported).toContain('--period')
+  expect(exported).not.toMatch(/--json|--scope/)
+  for (const wrong of [
+    ['user:42', '--period', 'previous'],
+    ['export', '--policy', 'plan', '--json'],
+    ['export'],
+  ]) {
+    expect((await runHeadgate(['usage', ...wrong])).code).toBe(2)
+  }
+})
+
+it('the help of credit and of usage export marks what is required', async () => {
+  const required = async (...command: string[]) => {
+    const { stdout } = await runHeadgate([...command, '--help'])
+    return [...stdout.matchAll(/(--[a-z-]+) <\w+>\s+[^\n]*required/g)].map(([, flag]) => flag)
+  }
+  expect(await required('credit')).toEqual(['--id', '--policy', '--tier'])
+  expect(await required('usage', 'export')).toEqual(['--config', '--policy', '--tier'])
+})
+
 it('serve --help lists the flags, all of which the reference explains', async () => {
   const { code, stdout } = await runHeadgate(['serve', '--help'])
   expect(code).toBe(0)

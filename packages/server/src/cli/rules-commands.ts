@@ -58,6 +58,10 @@ export function addRulesCommands(program: Command, terminal: Terminal): void {
     .option('--scope <name>', 'the scope, if the path does not give it')
     .option('--json', 'print the answer as JSON')
     .allowExcessArguments(false)
+    .addHelpText(
+      'after',
+      '\nExamples:\n  headgate rules explain POST /login\n  headgate rules explain GET /search --subject user:42 ip:192.0.2.1 --tier pro --config prod.yaml',
+    )
     .action(async (method: string, path: string, flags: ExplainFlags) => {
       const explained = await explain(method, path, flags)
       terminal.print(flags.json ? printable(JSON.stringify(explained)) : explained.text)

@@ -5,7 +5,7 @@ import { printable } from 'headgate/internal'
 import { CSV_HEAD, csvLine } from '../decision-api/usage-csv.js'
 import type { UsagePage, UsageRow } from '../redis/usage-pages.js'
 import { numberOf } from './number-options.js'
-import { answer, at, type OperatorFlags, withOperatorClient } from './operator-command.js'
+import { answer, at, type OperatorFlags, onServer, withOperatorClient } from './operator-command.js'
 import type { Terminal } from './terminal.js'
 import { UsageError } from './usage-error.js'
 
@@ -14,6 +14,8 @@ interface NameFlags {
   readonly tier?: string
   readonly scope?: string
 }
+
+const SCOPE = 'which budget (default: global)'
 
 interface ExportFlags extends NameFlags {
   readonly period?: string
@@ -27,33 +29,51 @@ interface CreditFlags extends NameFlags {
 
 /** Adds `headgate usage` and `headgate credit`. */
 export function addUsageCommands(program: Command, terminal: Terminal): void {
-  named(at(program.command('usage')))
+  const usage = at(program.command('usage'))
     .description('Show what a subject has used of its quotas, in this period and the one before.')
-    .argument('<subject>', 'type:id, such as user:42; export for all who have used something')
-    .option('--period <which>', 'with export: current or previous (default: current)')
-    .option('--format <format>', 'with export: csv, or json for an object a line (default: csv)')
+    .argument('<subject>', 'type:id, such as user:42')
+    .option('--policy <name>', 'only the quotas of this policy')
+    .option('-t, --tier <name>', 'only the quotas of this tier')
+    .option('--scope <name>', SCOPE)
     .allowExcessArguments(false)
     .addHelpText(
       'after',
-      '\nExamples:\n  headgate usage user:42\n  headgate usage user:42 --policy plan --json\n  headgate usage export --policy plan --period previous > usage.csv\n  headgate usage export --policy plan --redis redis://127.0.0.1 -c headgate.yaml',
+      '\nExamples:\n  headgate usage user:42\n  headgate usage user:42 --policy plan --json',
     )
-    .action((subject: string, flags: OperatorFlags & ExportFlags) => {
-      if (subject === 'export') return printExport(flags, terminal)
-      for (const name of ['period', 'format'] as const) {
-        if (flags[name] === undefined) continue
-        throw new UsageError({ field: `--${name}`, expected: 'together with export' })
-      }
-      return withOperatorClient(flags, terminal, async client => {
+    .action((subject: string, flags: OperatorFlags & NameFlags) =>
+      withOperatorClient(flags, terminal, async client => {
         const quotas = await client.usage(subject as SubjectInput, askOf(flags))
         const words = quotas.length === 0 ? 'no quotas' : quotas.map(usageWords).join('\n')
         answer(terminal, flags, { quotas }, words)
-      })
-    })
-  named(at(program.command('credit')))
+      }),
+    )
+  onServer(usage.command('export'))
+    .description("Print what all callers have used of a policy's or tier's quotas, for billing.")
+    .option('--redis <url>', 'work on Redis directly, without a server')
+    .option('-c, --config <file>', 'required with --redis: the policy file that gives the names')
+    .option('--subject-secret-file <file>', "with --redis: the servers' secret for hashing API keys")
+    .option('--policy <name>', 'whose quotas; required, or --tier in its place')
+    .option('-t, --tier <name>', 'whose quotas; required, or --policy in its place')
+    .option('--period <which>', 'current or previous (default: current)')
+    .option('--format <format>', 'csv, or json for an object a line (default: csv)')
+    .allowExcessArguments(false)
+    .addHelpText(
+      'after',
+      '\nA server that is asked must use Redis. It shows names in full to a token of the\nrole administer, and masks them for others.\n\nExamples:\n  headgate usage export --policy plan --period previous > usage.csv\n  headgate usage export --policy plan --redis redis://127.0.0.1 -c headgate.yaml',
+    )
+    // Flags that `usage` has, too, are parsed as its own.
+    .action((_own: ExportFlags, command: Command) => printExport(command.optsWithGlobals(), terminal))
+  at(program.command('credit'))
     .description('Add units to the quotas of a policy or tier. The same id credits once.')
     .argument('<subject>', 'type:id, such as user:42')
     .argument('<units>', 'how many')
-    .requiredOption('--id <id>', 'names this credit, so that it can be tried again: invoice-2027-01')
+    .requiredOption(
+      '--id <id>',
+      'required: names this credit, so that it can be tried again: invoice-2027-01',
+    )
+    .option('--policy <name>', 'whose quotas; required, or --tier in its place')
+    .option('-t, --tier <name>', 'whose quotas; required, or --policy in its place')
+    .option('--scope <name>', SCOPE)
     .option('--expires <when>', 'never, or with the period (default: never)')
     .allowExcessArguments(false)
     .addHelpText('after', '\nExamples:\n  headgate credit user:42 10000 --policy plan --id invoice-2027-01')
@@ -103,6 +123,7 @@ async function printExport(flags: OperatorFlags & ExportFlags, terminal: Termina
 }
 
 const ROWS_PER_PAGE = 500
+/** Of `usage` alone. */
 const NOT_OF_EXPORT = [
   ['scope', '--scope'],
   ['json', '--json'],
@@ -112,13 +133,6 @@ function oneOf<const T extends string>(field: string, text: string, known: reado
   const found = known.find(one => one === text)
   if (found !== undefined) return found
   throw new UsageError({ field, expected: known.join(' or '), got: JSON.stringify(text.slice(0, 100)) })
-}
-
-function named(command: Command): Command {
-  return command
-    .option('--policy <name>', 'a policy of the file')
-    .option('-t, --tier <name>', 'a tier of the file')
-    .option('--scope <name>', 'which budget (default: global)')
 }
 
 function askOf({ policy, tier, scope }: NameFlags): Record<string, string> {
