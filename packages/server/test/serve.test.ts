@@ -53,9 +53,9 @@ describe('headgate serve with the quickstart', () => {
     const checked = await fetch(`${adminUrl}/v1/check`, {
       method: 'POST',
       headers: { 'Content-Type': 'application/json' },
-      body: '{ "subject": "user:42", "policy": "login", "cost": 5 }',
+      body: '{ "subject": "user:42", "policy": "search", "cost": 5 }',
     })
-    expect(await checked.json()).toMatchObject({ allowed: true, policy: 'login', remaining: 0 })
+    expect(await checked.json()).toMatchObject({ allowed: true, policy: 'search', remaining: 0 })
     expect((await end('SIGTERM')).code).toBe(0)
   })
 
