@@ -82,7 +82,7 @@ describe('by the reference of a denial', () => {
     })
     expect((await run('--server', 'check', 'aaaaaaaaaaaa', '--policy', 'api')).err).toContain('denied lately')
     expect(await run('--redis', 'check', 'aaaaaaaaaaaa', '--policy', 'api')).toMatchObject({
-      code: 3,
+      code: 2,
       err: expect.stringContaining('Redis alone does not know a reference'),
     })
   })

@@ -23,7 +23,7 @@ import { type Denial, isReference } from 'headgate/internal'
 import type { ShownDenial } from '../observe/denial-log.js'
 import type { Snapshot } from '../observe/snapshot.js'
 import type { UsageAsk, UsagePage, UsagePages } from '../redis/usage-pages.js'
-import { UnavailableError } from './operator-errors.js'
+import { RejectedError } from './operator-errors.js'
 
 /** A question about a policy or tier by name, or about a request by the rules. */
 export type Question = { readonly subject: SubjectInput } & (
@@ -84,8 +84,9 @@ export interface ServerClient extends OperatorClient {
   ): Promise<readonly ShownDenial[]>
 }
 
-const NO_REFERENCES = new UnavailableError(
+const NO_REFERENCES = new RejectedError(
   '--server: expected a running headgate serve; Redis alone does not know a reference',
+  {},
 )
 
 function rejectReference(target: object): void {

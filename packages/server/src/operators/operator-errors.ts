@@ -1,7 +1,7 @@
 /** Why a client could not do what was asked, and whose fault that is. */
 import type { Mistake } from 'headgate/internal'
 
-/** The server rejected the request, and said as in the decision API what is wrong with it. */
+/** The request was rejected, with what is wrong with it as the decision API says it: it has to change. */
 export class RejectedError extends Error {
   override readonly name = 'RejectedError'
   readonly field: string | undefined
