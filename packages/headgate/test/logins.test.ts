@@ -172,7 +172,8 @@ it('two subjects together are told apart from any others', () => {
 })
 
 it.each([
-  [{ perAccount: -1 }, /limit: expected a whole number/],
+  [{ perAccount: '5' }, /^perAccount: expected a whole number/],
+  [{ perAddress: -1 }, /^perAddress: expected a whole number/],
   [{ window: 'soon' }, /window: expected a duration/],
   [{ perUser: 5 }, /perUser: expected one of perAccount, perAddress, window/],
 ])('login(%j) is refused by name', (options, message) => {

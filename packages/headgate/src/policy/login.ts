@@ -1,5 +1,6 @@
 import { ban } from '../algorithms/ban.js'
 import type { Duration } from '../algorithms/durations.js'
+import { parseUnits } from '../algorithms/limit-options.js'
 import { slidingWindowLog } from '../algorithms/sliding-window-log.js'
 import { rejectUnknown } from '../errors/reject-unknown.js'
 import type { LongPolicyOptions } from './policies.js'
@@ -32,7 +33,9 @@ export interface LoginPolicies {
  */
 export function login(options: LoginOptions = {}): LoginPolicies {
   rejectUnknown(options, ['perAccount', 'perAddress', 'window'])
-  const { perAccount = 5, perAddress = 20, window = '15m' } = options
+  const { window = '15m' } = options
+  const perAccount = parseUnits(options.perAccount ?? 5, 'perAccount')
+  const perAddress = parseUnits(options.perAddress ?? 20, 'perAddress')
   return {
     login: {
       limits: slidingWindowLog({ limit: perAccount, window }),
