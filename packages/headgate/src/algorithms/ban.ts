@@ -78,11 +78,13 @@ function parseSpans(value: unknown): number[] {
   if (spans.length === 0 || spans.length > MOST_BANS) {
     throw unexpected('ERR_HEADGATE_INVALID_LIMIT', 'for', `1 to ${MOST_BANS} durations`, value)
   }
-  const forUs = spans.map(span => parseDurationUs(span, 'for'))
+  const fieldOf = (index: number): string => (Array.isArray(value) ? `for[${index}]` : 'for')
+  const forUs = spans.map((span, index) => parseDurationUs(span, fieldOf(index)))
   const shorter = forUs.findIndex((us, index) => us < (forUs[index - 1] ?? 0))
   if (shorter < 0) return forUs
   const before = formatDurationUs(forUs[shorter - 1] as number)
-  throw unexpected('ERR_HEADGATE_INVALID_LIMIT', 'for', `no ban shorter than the ${before} before it`, value)
+  const expected = `no ban shorter than the ${before} before it`
+  throw unexpected('ERR_HEADGATE_INVALID_LIMIT', fieldOf(shorter), expected, spans[shorter])
 }
 
 /**
