@@ -279,7 +279,7 @@ it.each([
   ['atMost', { atMost: 'soon' }, 'wait.atMost'],
   ['queue', { atMost: '1s', queue: 0 }, 'wait.queue'],
   ['queue', { atMost: '1s', queue: 1.5 }, 'wait.queue'],
-  ['queu', { atMost: '1s', queu: 5 }, 'queu'],
+  ['queu', { atMost: '1s', queu: 5 }, 'wait.queu'],
 ])('a wait with a bad %s is rejected by name: %j', (_what, given, field) => {
   const options = { limit: 1, window: '1s', wait: given } as object as Parameters<typeof rateLimit>[0]
   expect(() => rateLimit(options)).toThrow(expect.objectContaining({ field }))

@@ -27,7 +27,7 @@ export const DEFAULT_QUEUE = 100
 export function parseWait(given: unknown, field = 'wait'): Wait {
   if (typeof given !== 'object' || given === null || Array.isArray(given))
     throw invalidOption(field, "{ atMost: '500ms', queue: 100 }", given)
-  rejectUnknown(given, ['atMost', 'queue'])
+  rejectUnknown(given, ['atMost', 'queue'], { before: `${field}.` })
   const { atMost, queue = DEFAULT_QUEUE } = given as Partial<WaitOptions>
   return {
     atMostMs: parseAtMostMs(atMost, `${field}.atMost`),
