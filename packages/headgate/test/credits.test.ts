@@ -193,7 +193,7 @@ describe.each(['memory', 'redis'])('credits on %s', kind => {
     [1, { policy: 'plan' }, /^id: expected up to 64/],
     [1, { policy: 'plan', id: 'a b' }, /^id: /],
     [1, { policy: 'plan', id: 'a', expires: 'soon' }, /^expires: expected 'never' or 'period'/],
-    [1, { policy: 'rate', id: 'a' }, /^policy: expected a policy or tier that has a quota/],
+    [1, { policy: 'rate', id: 'a' }, /^policy: .* quota; got "rate"$/],
     [1, { policy: 'nope', id: 'a' }, /policy/],
   ])('a credit of %j with %j is rejected by name, and adds nothing', async (units, options, message) => {
     await expect(limiter.credit(user, units, options as never)).rejects.toThrow(message)

@@ -371,9 +371,17 @@ describe('mistakes', () => {
       expect(tier.code).toBe('ERR_HEADGATE_UNKNOWN_TIER')
     }
     const neither = await rejection(limiter.check('user:42', {} as { policy: 'api' }))
-    expect(neither.message).toBe('ask: expected one of { policy } and { tier }; got "neither"')
+    expect(neither).toMatchObject({ field: 'policy', got: 'undefined' })
+    expect(await rejection(limiter.usage('user:42', {} as { policy: 'api' }))).toMatchObject({
+      field: 'policy',
+      got: 'undefined',
+    })
+    expect(await rejection(limiter.check('user:42', 'api' as never))).toMatchObject({
+      field: 'options',
+      got: '"api"',
+    })
     const both = await rejection(limiter.check('user:42', { policy: 'api', tier: 'free' } as never))
-    expect(both.message).toBe('ask: expected one of { policy } and { tier }; got "both"')
+    expect(both).toMatchObject({ field: 'tier', got: '"free"' })
   })
 
   it('an option that is misspelt is rejected by name, with the one that was meant', () => {

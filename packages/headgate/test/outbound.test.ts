@@ -100,9 +100,9 @@ describe('acquire', () => {
     ['signal', '"soon"', { policy: 'api', signal: 'soon' }],
     ['signal', 'a value of type object', { policy: 'api', signal: {} }],
     ['signal', 'a value of type object', { policy: 'api', signal: new AbortController() }],
-    ['ask', '"neither"', undefined],
-    ['ask', '"neither"', null],
-    ['ask', '"neither"', {}],
+    ['policy', 'undefined', undefined],
+    ['policy', 'undefined', null],
+    ['policy', 'undefined', {}],
   ])('acquire names what is wrong with its options: %s, %s', async (field, got, options) => {
     const limiter = createLimiter({ policies })
     const error = await limiter.acquire('host:a', options as never).catch(error => error)

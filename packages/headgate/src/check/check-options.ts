@@ -52,12 +52,12 @@ export function parsePolicyOrTier<
   named: Named,
   known: { readonly policies: ReadonlyMap<string, unknown>; readonly tiers: ReadonlyMap<string, unknown> },
 ): Named {
-  const isObject = typeof named === 'object' && named !== null
-  if (!isObject || (named.policy === undefined) === (named.tier === undefined)) {
-    const got = !isObject ? named : 'policy' in named && 'tier' in named ? 'both' : 'neither'
-    throw invalidOption('ask', 'one of { policy } and { tier }', got)
-  }
+  if (typeof named !== 'object' || named === null)
+    throw invalidOption('options', '{ policy } or { tier }', named)
   const { policy, tier } = named
+  if (policy === undefined && tier === undefined)
+    throw invalidOption('policy', 'the name of a policy, or a tier instead', policy)
+  if (policy !== undefined && tier !== undefined) throw invalidOption('tier', 'none beside a policy', tier)
   if (policy !== undefined && !known.policies.has(policy))
     throw unknownName('policy', policy, known.policies.keys(), 'ERR_HEADGATE_UNKNOWN_POLICY')
   if (tier !== undefined && !known.tiers.has(tier))

@@ -55,10 +55,14 @@ function invalid(field: string, expected: string, got: unknown): HeadgateError {
 export async function creditAll(
   store: Store,
   states: readonly Check[],
+  asked: { readonly policy?: string | undefined; readonly tier?: string | undefined },
   { units, id, expires }: Required<CreditOptions> & { units: number },
 ): Promise<CreditAnswer> {
   const quotas = states.filter(isQuota)
-  if (quotas.length === 0) throw invalid('policy', 'a policy or tier that has a quota', 'one without')
+  if (quotas.length === 0) {
+    const field = asked.policy === undefined ? 'tier' : 'policy'
+    throw invalid(field, `a ${field} that has a quota`, asked[field])
+  }
   if (store.credit === undefined) {
     throw new HeadgateError('ERR_HEADGATE_INVALID_OPTION', `store: ${store.source} keeps no credits`)
   }

@@ -623,7 +623,7 @@ class PolicyLimiter implements RuleLimiter {
     const credit = parseCredit(units, options)
     const { id: _id, expires: _expires, ...asked } = options
     const states = this.#inForce.ownStatesOf(this.#nameMeant(subject), asked)
-    return creditAll(this.#store, states, credit)
+    return creditAll(this.#store, states, asked, credit)
   }
 
   async usage(

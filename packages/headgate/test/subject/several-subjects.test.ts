@@ -145,7 +145,7 @@ describe('mistakes', () => {
       [{ subject: 'tenant:acme', policy: 'none' }],
       'policy: expected one of member, organisation; got "none"',
     ],
-    [[{ subject: 'tenant:acme' }], 'ask: expected one of { policy } and { tier }'],
+    [[{ subject: 'tenant:acme' }], 'policy: expected the name of a policy'],
     [[{ subject: 'acme', policy: 'organisation' }], 'subject: expected'],
   ])('the further subjects %j are rejected, and nothing is charged', async (also, message) => {
     await expect(limiter.check('user:9', { policy: 'member', also } as never)).rejects.toThrow(message)
