@@ -59,7 +59,7 @@ skip: { prefixes: [/_next] }
       'policies.api[1].refillPerSecond: expected a number above 0 and up to 4294967295000; got nothing',
       'mode: expected one of enforce, shadow, compare; got "shadwo"; did you mean "shadow"?',
       'rules[0].match.path: expected a path such as /users/:id/posts or /files/*, without query and regular expressions; got "login"',
-      'rules[0].policy: expected one of api; got "apu"; did you mean "api"?',
+      'rules[0].policy: expected one of api, login, login-address; got "apu"; did you mean "api"?',
       'rules[1]: expected a map; got a function',
       'trustedProxies: expected a list of addresses and networks, everybody, or { hops }; got true',
     ])

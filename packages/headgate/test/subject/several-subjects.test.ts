@@ -158,7 +158,9 @@ describe('mistakes', () => {
     )
     expect(() =>
       fileOf({ rules: [{ match: { path: '/a' }, also: [{ subject: 'tenant', policy: 'none' }] }] }),
-    ).toThrow('rules[0].also[0].policy: expected one of member, organisation; got "none"')
+    ).toThrow(
+      'rules[0].also[0].policy: expected one of member, organisation, login, login-address; got "none"',
+    )
   })
 })
 

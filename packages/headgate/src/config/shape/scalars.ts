@@ -72,7 +72,7 @@ export function nameOf<Kind extends keyof Names>(kind: Kind): Shape<string, Name
       // Getters, because a file full of mistakes must not search all its names for mistakes that are never shown.
       return place.reject({
         get expected() {
-          return known.size === 0 ? 'one that the file defines' : `one of ${listed(known)}`
+          return known.size === 0 ? 'one that the file defines' : `one of ${listed(known, ready)}`
         },
         got: describeValue(value),
         get suggestion() {
@@ -85,8 +85,8 @@ export function nameOf<Kind extends keyof Names>(kind: Kind): Shape<string, Name
 
 const MAX_LISTED = 20
 
-function listed(names: ReadonlySet<string>): string {
-  const all = [...names]
-  const first = all.slice(0, MAX_LISTED).join(', ')
-  return all.length > MAX_LISTED ? `${first} and ${all.length - MAX_LISTED} more` : first
+function listed(names: ReadonlySet<string>, ready: ReadonlySet<string>): string {
+  const shown = new Set([...[...names].slice(0, MAX_LISTED), ...ready])
+  const first = [...shown].join(', ')
+  return names.size > MAX_LISTED ? `${first} and ${names.size - MAX_LISTED} more` : first
 }
