@@ -252,14 +252,28 @@ function* routesTwice({ file }: Checked): Mistakes {
 }
 
 /** Callers and rules with a type that no source of `identify` finds would never match. */
-function* subjectsThatNoSourceFinds({ file }: Checked): Mistakes {
+function* subjectsThatNoSourceFinds({ file, written }: Checked): Mistakes {
   if (file.identify === undefined) return
   const types = new Set(file.identify.flatMap(typesOf).map(foldType))
   const expected = `a type that identify finds (${[...types].join(', ')})`
   for (const [path, named] of typesOtherThan(types, file)) {
-    if (path[0] === 'subjects') yield [path, { expected, got: `one of type ${named}` }, 'key']
-    else yield [path, { expected, got: named }]
+    const [part, index, field] = path
+    if (part === 'subjects') yield [path, { expected, got: `one of type ${named}` }, 'key']
+    else if (isWrittenIn(written, Number(index), String(field))) yield [path, { expected, got: named }]
+    // A ready policy brought it.
+    else {
+      const { policy = '' } = file.rules?.[Number(index)] ?? {}
+      const own = field === 'per' ? 'per: caller' : field
+      const expected = `${own} beside it, or a source of ${named} in identify, since ${policy} brings ${field} with ${named}`
+      yield [['rules', Number(index), 'policy'], { expected, got: policy }]
+    }
   }
+}
+
+/** Whether a rule was written with a field, valid or not. */
+export function isWrittenIn(written: unknown, rule: number, field: string): boolean {
+  const rules = peekMap(written)?.get('rules')
+  return Array.isArray(rules) && peekMap(rules[rule])?.has(field) === true
 }
 
 function* subjectsThatNoServerFinds({ file }: Checked): Doubts {

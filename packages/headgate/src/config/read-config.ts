@@ -1,7 +1,7 @@
 import { withoutWindowWarning } from '../algorithms/durations.js'
 import type { Config } from '../policy/config.js'
 import { DEFAULT_TIERS } from '../policy/tier-numbers.js'
-import { findDoubts, findMistakes } from './checks.js'
+import { findDoubts, findMistakes, isWrittenIn } from './checks.js'
 import type { Warn } from './config-error.js'
 import { policyFile } from './file/policy-file.js'
 import { withReadyPolicies } from './ready-policies.js'
@@ -14,7 +14,9 @@ export function readConfig(written: unknown, report: Report, warn: Warn | null =
   const names = namesIn(written)
   const top = Place.top(names, report)
   const read = () => partsOf(policyFile).read(written, top) ?? {}
-  const file = withReadyPolicies(warn === null ? read() : withoutWindowWarning(read))
+  const file = withReadyPolicies(warn === null ? read() : withoutWindowWarning(read), (rule, field) =>
+    isWrittenIn(written, rule, field),
+  )
   findMistakes({ file, written, names }, top)
   if (top.mistakes > 0) return null
   if (warn !== null) findDoubts({ file, written, names }, warn)

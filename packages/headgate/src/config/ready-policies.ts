@@ -30,12 +30,20 @@ const OF_LOGIN: Pick<ReadRule, 'per' | 'also' | 'resetIf'> = {
 }
 const RULES: ReadonlyMap<string, typeof OF_LOGIN> = new Map([['login', OF_LOGIN]])
 
-/** Returns the file with the ready policies that it names, and with what they bring to their rules, as if it had written them. */
-export function withReadyPolicies(file: ReadFile): ReadFile {
+/**
+ * Returns the file with the ready policies that it names, and with what they bring to their rules, as if it had written them.
+ * `isWritten` says whether a rule has a field, valid or not: in its place nothing is brought.
+ */
+export function withReadyPolicies(
+  file: ReadFile,
+  isWritten: (rule: number, field: string) => boolean,
+): ReadFile {
   const own = file.policies ?? new Map<string, ReadPolicy>()
-  const rules = file.rules?.map(rule => {
+  const rules = file.rules?.map((rule, index) => {
     const { policy = '' } = rule
-    return own.has(policy) ? rule : { ...RULES.get(policy), ...rule }
+    if (own.has(policy)) return rule
+    const brought = Object.entries(RULES.get(policy) ?? {}).filter(([field]) => !isWritten(index, field))
+    return { ...Object.fromEntries(brought), ...rule }
   })
   const named = policiesCharged({ ...file, ...(rules !== undefined && { rules }) })
   const ready = [...READY].filter(([name]) => named.has(name) && !own.has(name))
