@@ -62,7 +62,7 @@ import { type Inspection, type InspectOptions, inspect } from './inspection.js'
 import { type ControlApi, createOperators, type Operators, type OverridesApi } from './operators.js'
 import { OverrideCache } from './override-cache.js'
 import { Permits } from './permits.js'
-import { type Actual, type RefundOptions, Refunds, type Reservation } from './refunds.js'
+import { type Actual, type RefundOptions, Refunds, type Reservation, rejectUnknownPolicy } from './refunds.js'
 import { strikesIn } from './strikes.js'
 
 interface CommonOptions {
@@ -576,6 +576,7 @@ class PolicyLimiter implements RuleLimiter {
 
   async settle(decision: Decision, actual: Actual): Promise<void> {
     this.#rejectForeign(decision)
+    rejectUnknownPolicy(decision, actual, this.policyNames)
     await (this.#comparison.has(decision) ? this.#comparison : this.#refunds).settle(decision, actual)
   }
 

@@ -4,7 +4,8 @@ import type { Admission, Admissions } from '../check/pending-check.js'
 import { countsRequests } from '../check/plan.js'
 import { Decision, policyOf } from '../decision/decision.js'
 import { HeadgateError, invalidOption, unexpected } from '../errors/headgate-error.js'
-import { rejectUnknown } from '../errors/reject-unknown.js'
+import { rejectUnknown, unknownName } from '../errors/reject-unknown.js'
+import { shownName } from '../errors/shown-text.js'
 import { parseRefundBound, type RefundBound } from '../policy/refund-rule.js'
 import { checkBy } from '../store/ask-store.js'
 import type { Store } from '../store/store.js'
@@ -136,8 +137,25 @@ export class Refunds {
   }
 }
 
-/** What a request really took: of all its limits, or by policy. The estimates of policies that are not named stand. */
+/** What a request really took: of all its limits, or by policy. The estimates of policies that are not named stand; a name that no policy has is rejected. */
 export type Actual = number | Readonly<Record<string, number>>
+
+/** Throws for the first name that is neither a policy of the decision nor one of the others there are. */
+export function rejectUnknownPolicy(decision: Decision, actual: Actual, others: readonly string[]): void {
+  if (typeof actual !== 'object' || actual === null || !(decision instanceof Decision)) return
+  const own = [
+    ...Decision.checkOf(decision).plan.limits.map(({ name }) => settledPolicy(name)),
+    ...decision.tokens.map(({ policy }) => policy),
+  ]
+  const unknown = Object.keys(actual).find(name => !own.includes(name) && !others.includes(name))
+  if (unknown !== undefined)
+    throw unknownName(`actual.${shownName(unknown)}`, unknown, new Set([...own, ...others]))
+}
+
+/** Also of a policy's candidate, and of what several subjects share: `api+candidate.…`, `api/shared.…`. */
+function settledPolicy(name: string): string {
+  return name.split(/[./+]/, 1)[0] as string
+}
 
 /** Returns the units of a limit by its name; null if its estimate stands. */
 function parseActual(actual: Actual): (name: string) => number | null {
@@ -148,8 +166,7 @@ function parseActual(actual: Actual): (name: string) => number | null {
   const byPolicy = new Map(
     Object.entries(actual).map(([policy, units]) => [policy, parseCost(units, `actual.${policy}`)]),
   )
-  // Also of a policy's candidate, and of what several subjects share: `api+candidate.…`, `api/shared.…`.
-  return name => byPolicy.get(name.split(/[./+]/, 1)[0] as string) ?? null
+  return name => byPolicy.get(settledPolicy(name)) ?? null
 }
 
 /** A charged estimate whose actual cost is known later. */

@@ -263,6 +263,12 @@ describe.each(stores)('in %s', (_name, open) => {
         field: 'actual.answer',
       })
     }
+    await expect(limiter.settle(reserved, { prompt: 1, anwser: 10 })).rejects.toMatchObject({
+      code: 'ERR_HEADGATE_INVALID_OPTION',
+      field: 'actual.anwser',
+      expected: expect.stringContaining('answer'),
+      suggestion: 'answer',
+    })
     expect(await used('answer')).toBe(50)
   })
 })
