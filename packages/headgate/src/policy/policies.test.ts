@@ -92,8 +92,19 @@ describe('policies', () => {
     const error = policyError({ api: options })
     expect(error.code).toBe('ERR_HEADGATE_INVALID_POLICY')
     expect(error.message).toMatch(
-      /^policies\.api\[\d\]: expected a limit made by slidingWindowLog\(\) and its like; got /,
+      /^policies\.api(\[\d\])?: expected a limit made by slidingWindowLog\(\) and its like; got /,
     )
+  })
+
+  it.each([
+    [{ limit: log, mode: 'shadow' }, 'policies.api.limit', 'limits'],
+    [{ limit: log }, 'policies.api.limit', 'limits'],
+    [{ mode: 'shadow' }, 'policies.api.limits', undefined],
+    [{ limits: undefined }, 'policies.api.limits', undefined],
+    [{ limit: 5, window: '1m' }, 'policies.api', undefined],
+    [[{ limit: 5, window: '1m' }], 'policies.api[0]', undefined],
+  ])('a policy rejects case %# by the field that is wrong', (options, field, suggestion) => {
+    expect(policyError({ api: options })).toMatchObject({ field, suggestion })
   })
 
   it('a policy rejects an empty list', () => {

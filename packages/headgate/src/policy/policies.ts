@@ -2,6 +2,7 @@ import { isLimit, type Limit } from '../algorithms/algorithm.js'
 import type { BanLimit } from '../algorithms/ban.js'
 import type { FailureMode } from '../check/check.js'
 import { HeadgateError, unexpected } from '../errors/headgate-error.js'
+import { nearestName } from '../errors/nearest-name.js'
 import { rejectUnknown } from '../errors/reject-unknown.js'
 import type { WrittenPolicies } from './active-policies.js'
 import { type Mode, type PolicyConfig, parseFailureMode } from './config.js'
@@ -117,9 +118,12 @@ const SETTINGS = ['limits', 'ban', 'lease', 'candidate', 'mode', 'enforce', 'onS
 
 function readSettings(field: string, options: PolicyOptions): PolicyConfig {
   if (Array.isArray(options)) return { limits: options }
-  if (typeof options !== 'object' || options === null || !('limits' in options))
-    return { limits: [options as Limit] }
+  if (!isLong(options)) {
+    if (!isLimit(options) || isBan(options)) throw noLimit(field, options)
+    return { limits: [options] }
+  }
   rejectUnknown(options, SETTINGS, { code: 'ERR_HEADGATE_INVALID_POLICY', before: `${field}.` })
+  if (options.limits === undefined) throw noLimit(`${field}.limits`, options.limits)
   const limits = [options.limits].flat() as readonly Limit[]
   const { ban, lease, candidate, mode, enforce, onStoreFailure } = options
   nameLimits(field, 'lease', limits)
@@ -140,6 +144,20 @@ function readSettings(field: string, options: PolicyOptions): PolicyConfig {
     ...(enforce !== undefined && { enforcePercent: parsePercent(`${field}.enforce`, enforce) }),
     ...(onStoreFailure !== undefined && { onStoreFailure: parseFailureMode(onStoreFailure) }),
   }
+}
+
+/** Whether it has settings, or limits under a misspelt name. */
+function isLong(options: unknown): options is LongPolicyOptions {
+  if (typeof options !== 'object' || options === null || isLimit(options)) return false
+  return Object.entries(options).some(
+    ([name, value]) =>
+      SETTINGS.includes(name) || ([value].flat().every(isLimit) && nearestName(name, SETTINGS) !== null),
+  )
+}
+
+function noLimit(field: string, got: unknown): HeadgateError {
+  const expected = 'a limit made by slidingWindowLog() and its like'
+  return unexpected('ERR_HEADGATE_INVALID_POLICY', field, expected, got)
 }
 
 function parseMode(field: string, mode: unknown): Mode {
@@ -163,14 +181,7 @@ export function parseTier(tier: string, numbers: TierOptions, limits: readonly L
 function nameLimits(field: string, policy: string, limits: readonly Limit[]): PolicyLimit[] {
   const seen = new Set<string>()
   return limits.map((limit, index) => {
-    if (!isLimit(limit) || isBan(limit)) {
-      throw unexpected(
-        'ERR_HEADGATE_INVALID_POLICY',
-        `${field}[${index}]`,
-        'a limit made by slidingWindowLog() and its like',
-        limit,
-      )
-    }
+    if (!isLimit(limit) || isBan(limit)) throw noLimit(`${field}[${index}]`, limit)
     if (seen.has(limit.id)) {
       throw unexpected(
         'ERR_HEADGATE_INVALID_POLICY',
