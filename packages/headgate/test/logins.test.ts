@@ -171,6 +171,19 @@ it('two subjects together are told apart from any others', () => {
   expect(() => together('user:a', '')).toThrow(/subject: expected/)
 })
 
+it('subjects together of which one has no id are warned of, once, like one alone', async () => {
+  const told: string[] = []
+  const limiter = createLimiter({
+    policies: { ...login() },
+    subject: { onWarning: ({ code }) => told.push(code) },
+  })
+  await limiter.check(together('user:void', 'ip:192.0.2.1'), { policy: 'login' })
+  expect(told).toEqual([])
+  for (const id of ['undefined', 'null'])
+    await limiter.check(together(`user:${id}`, 'ip:192.0.2.1'), { policy: 'login' })
+  expect(told).toEqual(['WARN_HEADGATE_NAMES_NOBODY'])
+})
+
 it.each([
   [{ perAccount: '5' }, /^perAccount: expected a whole number/],
   [{ perAddress: -1 }, /^perAddress: expected a whole number/],

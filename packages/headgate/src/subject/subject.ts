@@ -179,6 +179,10 @@ export function createSubjectNamer(options: SubjectOptions = {}): SubjectNamer {
     const text = typeof subject === 'string' ? subject : subjectText(subject)
     const colon = text.indexOf(':')
     if (!isBetween(text, colon)) throw invalidSubject(subject)
+    if (mayWarnOfNobody && typeof subject !== 'string') {
+      const missing = missingOf(subject)
+      if (missing !== undefined) warnOfNobody(missing)
+    }
     return isOwn(text, colon) ? text : nameOf(text, colon)
   }
 
@@ -190,6 +194,12 @@ function isWrittenForNothing(text: string, colon: number): boolean {
   const last = text.charCodeAt(text.length - 1)
   if (last === LAST_OF_UNDEFINED) return text.length - colon === 10 && text.endsWith(':undefined')
   return last === LAST_OF_NULL && text.length - colon === 5 && text.endsWith(':null')
+}
+
+/** Returns the id written for nothing among those of several subjects that `together` has made one. */
+function missingOf({ type, id }: Subject): string | undefined {
+  if (!type.includes('+')) return undefined
+  return id.split('|').find(part => part === 'undefined' || part === 'null')
 }
 
 function warn(
