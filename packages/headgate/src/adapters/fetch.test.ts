@@ -165,6 +165,9 @@ describe('a limited fetch handler', () => {
   })
 
   it('a fetch handler cannot be limited without a subject, and the error names it', () => {
+    expect(() => rateLimit({ limiter: setUp(), subject: () => 'user:1' } as never)).toThrow(
+      expect.objectContaining({ field: 'policy', got: 'undefined' }),
+    )
     expect(() => rateLimit({ limiter: setUp(), policy: 'api' } as never)).toThrow(
       /^subject: expected a function/,
     )

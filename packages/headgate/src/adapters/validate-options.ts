@@ -68,8 +68,9 @@ function reject(field: string, expected: string, got: unknown): never {
 function rejectLimits<Native>(options: AnyLimiterOptions<Native>): void {
   const { limiter, policy, tier, also, onStoreFailure } = options
   const { policyNames, tierNames } = limiter
-  if ((policy === undefined) === (tier === undefined))
-    reject('policy', 'either a policy or a tier', policy === undefined ? 'neither' : 'both')
+  if (policy === undefined && tier === undefined)
+    reject('policy', 'the name of a policy, or a tier instead', policy)
+  if (policy !== undefined && tier !== undefined) reject('tier', 'none beside a policy', tier)
   if (policy !== undefined && typeof policy !== 'function') rejectUnknownName('policy', policy, policyNames)
   if (tier !== undefined && typeof tier !== 'function') rejectUnknownName('tier', tier, tierNames)
   if (also !== undefined && typeof also !== 'function') rejectAlso(also, limiter)
