@@ -2,7 +2,7 @@ import { MAX_UNITS } from '../algorithms/algorithm.js'
 import { formatDurationUs } from '../algorithms/durations.js'
 import { HeadgateError } from '../errors/headgate-error.js'
 import { TIER_POLICY } from '../policy/policies.js'
-import type { Decision, LimitVerdict } from './decision.js'
+import { Decision, type LimitVerdict, policyOf } from './decision.js'
 import {
   advertisedLimit,
   type HeaderField,
@@ -140,12 +140,19 @@ function exceededDetail(
     return `${many} in flight, as many as ${whose} allows at once; ${advice(decision, options)}.`
   }
   const { limit: sustained, burst } = binding.quota
-  const perWindow = `${sustained} ${burst === null ? 'requests ' : ''}per ${windowText(binding)}`
-  const limit = `Limit of ${burst === null ? '' : `${burst} requests at once, `}${perWindow} for ${whose}`
+  const unit = countsTokens(decision, binding) ? 'tokens' : 'requests'
+  const perWindow = `${sustained} ${burst === null ? `${unit} ` : ''}per ${windowText(binding)}`
+  const limit = `Limit of ${burst === null ? '' : `${burst} ${unit} at once, `}${perWindow} for ${whose}`
   // An expensive request can be denied while cheaper ones still fit, so "used up" would be untrue.
   return binding.remaining === 0
     ? `${limit} is used up; ${advice(decision, options)}.`
     : `${limit} has ${binding.remaining} left and the request costs ${cost}; ${advice(decision, options)}.`
+}
+
+/** A policy that meters tokens may have a limit of requests beside. */
+function countsTokens(decision: Decision, { name }: LimitVerdict): boolean {
+  if (!decision.tokens.some(({ policy }) => policy === policyOf(name))) return false
+  return !Decision.checkOf(decision).plan.limits.some(named => named.name === name && named.countsRequests)
 }
 
 function whoseLimit({ policy, tier }: Decision, hide: readonly HideableName[]): string {

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { defineConfig } from '../../src/config.ts'
 import {
   createLimiter,
+  decisionProblem,
   memoryStore,
   type RequestFacts,
   type Store,
@@ -242,6 +243,24 @@ describe.each(stores)('in %s', (_name, open) => {
     await limiter.unban(subject)
     await limiter.overrides.read()
     expect(await reserve(1)).toMatchObject({ allowed: true, reason: 'within-limit' })
+  })
+
+  it('a denial says tokens where tokens are used up, and requests where requests are', async () => {
+    const answer = [
+      slidingWindowLog({ limit: 500, window: '1h' }),
+      slidingWindowLog({ limit: 2, window: '1h', counts: 'requests' }),
+    ]
+    const { limiter, subject } = await limiterOf(
+      { tokens: { output: { policy: 'answer', reserve: 1 } } },
+      { policies: { ...policies, answer } },
+    )
+    const detailOf = async (who: string, output: number) =>
+      decisionProblem(await limiter.reserveTokens(facts(who), { output })).body.detail
+    await limiter.reserveTokens(facts(subject), { output: 500 })
+    expect(await detailOf(subject, 1)).toContain('500 tokens per 1h')
+    const other = `${subject}-other`
+    for (const output of [1, 1]) await limiter.reserveTokens(facts(other), { output })
+    expect(await detailOf(other, 1)).toContain('2 requests per 1h')
   })
 
   it('inspect shows what is left of each meter', async () => {
