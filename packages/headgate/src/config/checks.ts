@@ -3,6 +3,7 @@
 import type { Limit } from '../algorithms/algorithm.js'
 import { doubtOfWindow, formatDurationUs } from '../algorithms/durations.js'
 import { type Lists, listsOf } from '../policy/candidates.js'
+import { mostCostOf } from '../policy/checks-of.js'
 import type { MatchConfig, Mode } from '../policy/config.js'
 import { PathIndex } from '../policy/path-index.js'
 import { compilePattern, type PathPattern } from '../policy/path-pattern.js'
@@ -171,9 +172,11 @@ function* sharedBudgetOfATier({ file }: Checked): Mistakes {
 
 /** More than the capacity is never admitted. A ban is meant to admit nothing. */
 function* costAboveTheCapacity({ file, names }: Checked): Mistakes {
-  const policies = new Map([...(file.policies ?? [])].map(([name, policy]) => [name, leastOf(policy.limits)]))
+  const policies = new Map(
+    [...(file.policies ?? [])].map(([name, policy]) => [name, mostCostOf(policy.limits)]),
+  )
   const read = file.tiers ?? Object.entries<TierOptions>(names.tiers === null ? {} : DEFAULT_TIERS)
-  const tiers = new Map([...read].map(([name, tier]) => [name, leastOf(tierLimits(tier))]))
+  const tiers = new Map([...read].map(([name, tier]) => [name, mostCostOf(tierLimits(tier))]))
   // Those with mistakes are not known, and may have been meant to have any number.
   const unlimited = Number.POSITIVE_INFINITY
   const ofPolicy = (name: string) => policies.get(name) ?? unlimited
@@ -200,7 +203,7 @@ function* costAboveTheCapacity({ file, names }: Checked): Mistakes {
 function* reserveAboveTheCapacity({ file }: Checked): Mistakes {
   for (const [index, { tokens = [] }] of rulesOf(file)) {
     for (const { meter, policy, reserve } of tokens) {
-      const most = leastOf(file.policies?.get(policy)?.limits ?? [])
+      const most = mostCostOf(file.policies?.get(policy)?.limits ?? [])
       if (most === 0 || reserve <= most) continue
       const expected = `at most ${most}, which is all that policy ${policy} ever has`
       yield [['rules', index, 'tokens', meter, 'reserve'], { expected, got: String(reserve) }]
@@ -210,11 +213,6 @@ function* reserveAboveTheCapacity({ file }: Checked): Mistakes {
 
 function mostOf(numbers: readonly number[]): number {
   return numbers.reduce((most, number) => Math.max(most, number), 0)
-}
-
-/** Infinity for a tier without limits. */
-function leastOf(limits: readonly Limit[]): number {
-  return limits.reduce((least, { limit }) => Math.min(least, limit), Number.POSITIVE_INFINITY)
 }
 
 /** The first matching key wins, so a wider one above hides it. */

@@ -169,3 +169,9 @@ function withoutRepeats(checks: readonly Check[]): Check[] {
 function unitsTaken(limit: Limit, cost: number): number {
   return countsRequests(limit) ? 1 : cost
 }
+
+/** Returns the most that a request may cost to be admitted by all of them; Infinity if none counts costs. */
+export function mostCostOf(limits: readonly Limit[]): number {
+  const counting = limits.filter(limit => !countsRequests(limit))
+  return counting.reduce((most, { limit }) => Math.min(most, limit), Number.POSITIVE_INFINITY)
+}
