@@ -538,7 +538,7 @@ describe('options that are wrong are rejected at the start, by name', () => {
     ['limiter', {}],
     ['limiter', { limiter: {}, policy: 'api' }],
     ['policy', { limiter }],
-    ['policy', { limiter, policy: 'api', tier: 'free' }],
+    ['tier', { limiter, policy: 'api', tier: 'free' }],
     ['policy', { limiter, policy: 'apo' }],
     ['policy', { limiter: ruled, policy: 'api' }],
     ['polcy', { limiter, polcy: 'api' }],
