@@ -31,6 +31,7 @@ describe('headgate serve with the quickstart', () => {
     const { gatewayUrl, adminUrl, stdout, end } = await serve('--config', QUICKSTART, '--demo')
     expect(stdout()).toContain('policy demo, 10 a minute')
     expect(stdout()).toContain('Try it: 10 times 200, then 429')
+    expect(stdout()).not.toContain('WARN_HEADGATE')
 
     const statuses: number[] = []
     for (let index = 0; index < 10; index++) statuses.push((await fetch(`${gatewayUrl}/hello`)).status)
@@ -86,7 +87,8 @@ describe('Ctrl-C and SIGTERM', () => {
       const { code, stdout, stderr } = await end(signal)
       expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
       expect(stdout).toMatch(/finishing what is in flight\nstopped\n$/)
-      expect(performance.now() - began).toBeLessThan(3_000)
+      // Far below the drain timeout.
+      expect(performance.now() - began).toBeLessThan(10_000)
     },
   )
 
@@ -123,7 +125,7 @@ describe('Ctrl-C and SIGTERM', () => {
     const { code, stdout } = await end('SIGTERM')
     expect(code).toBe(0)
     expect(stdout).toMatch(/^1 connection.* cut, 1 s after/m)
-    expect(performance.now() - began).toBeLessThan(3_000)
+    expect(performance.now() - began).toBeLessThan(10_000)
     expect(await asked).toBe('TypeError')
     await upstream.close()
   })
